@@ -1,0 +1,1 @@
+"""Declare an AI supercomputer once; plan, render and use it."""

@@ -1,0 +1,73 @@
+"""Accelerators: memory, arithmetic, power, scale-up links, and what operating systems and schedulers call them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ..primitives.quantity import Operations, Power, Rate, Size
+from ..spec.base import Count, Flag, Model, Natural, Text
+from .fact import Fact, FactName
+
+__all__ = ["Accelerator", "DeviceFiles", "MigProfile", "ScaleUpLink"]
+
+
+class ScaleUpLink(Model):
+    """The network inside a server or rack that makes several accelerators one."""
+
+    kind: Text
+    """NVLink5, Infinity Fabric, ICI …"""
+    bandwidth: Rate | None = None
+    """Per accelerator, both directions summed."""
+    max_domain: Count | None = None
+    """Accelerators in the largest domain."""
+    wiring: Literal["switched", "mesh", "torus-2d", "torus-3d", "bridge"] | None = None
+
+
+class MigProfile(Model):
+    """A way to cut an accelerator into isolated instances."""
+
+    profile: Text
+    memory: Size
+    max_instances: Count
+
+
+class DeviceFiles(Model):
+    """What the operating system calls the devices: ``path`` followed by a number from ``first``."""
+
+    path: Annotated[str, Field(pattern=r"^/dev/[A-Za-z0-9/_-]+$")]
+    first: Natural = 0
+
+
+class Accelerator(Fact):
+    """One kind of accelerator."""
+
+    vendor: Text
+    aliases: tuple[FactName, ...] = ()
+    """Short names a job may ask for (``h100``)."""
+    succeeds: tuple[FactName, ...] = ()
+    """Accelerators that this one can stand in for wherever ``>=`` is asked: the edges of a partial order."""
+    memory: Size | None = None
+    memory_reported: Size | None = None
+    """What the driver reports, for fit checks."""
+    memory_bandwidth: Rate | None = None
+    dense: dict[Literal["fp64", "fp64_tensor", "fp64_matrix", "fp32", "tf32", "bf16", "fp16", "fp8", "fp6", "fp4",
+                        "int8", "int4"], Operations] = {}  # fmt: skip
+    """Peak rate per number format without structured sparsity."""
+    tdp: Power | None = None
+    scale_up: ScaleUpLink | None = None
+    mig: tuple[MigProfile, ...] = ()
+    form_factor: Text | None = None
+    cooling: tuple[Literal["air", "direct-liquid", "immersion", "provider"], ...] = ()
+    gres: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")] | None = None
+    """Its type in Slurm's gres (``gpu:h100``)."""
+    autodetect: Literal["nvml", "rsmi", "oneapi", "nrt"] | None = None
+    """Slurm's AutoDetect for it."""
+    devices: DeviceFiles | None = None
+    kubernetes: Text | None = None
+    """Its resource name in Kubernetes (``nvidia.com/gpu``)."""
+    visible_env: Text | None = None
+    """Environment variable that limits a process to some of them."""
+    obtainable: Flag = True
+    """False where nobody outside its maker can have it."""

@@ -1,0 +1,142 @@
+"""Machines: complete servers and compute trays on-prem, instance types on clouds."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ..primitives.quantity import Flow, Length, Mass, Power, Rate, Size, Temperature
+from ..spec.base import Count, Model, Natural, Ratio, Text
+from .fact import Fact, FactName
+
+__all__ = ["Adapter", "Body", "Cpu", "Heat", "Installed", "LocalDisk", "Machine", "RackProduct", "ScalableUnit",
+           "Supplies"]  # fmt: skip
+
+
+class Cpu(Model):
+    """Processors as the operating system counts them."""
+
+    arch: Literal["x86_64", "aarch64"]
+    model: Text | None = None
+    sockets: Count
+    cores_per_socket: Count
+    threads_per_core: Count
+
+    @property
+    def threads(self) -> int:
+        """Hardware threads of the machine: what Slurm calls CPUs."""
+        return self.sockets * self.cores_per_socket * self.threads_per_core
+
+
+class Installed(Model):
+    """Accelerators in the machine."""
+
+    type: FactName
+    count: Count
+    per_socket: tuple[Count, ...] = ()
+    """How many hang on each socket, in device order; empty where it is not known."""
+
+
+class Adapter(Model):
+    """Network adapters of one role."""
+
+    role: Literal["compute", "storage", "in-band", "management"]
+    kind: Literal["infiniband", "ethernet", "vpi", "efa", "gvnic", "mana", "ici"]
+    """``vpi`` can be either InfiniBand or Ethernet."""
+    count: Count
+    """Links of the machine in this role."""
+    speed: Rate
+    """Of each link."""
+    planes: Count = 1
+    """Independent networks the links are spread over, evenly."""
+    devices: tuple[Text, ...] = ()
+    """RDMA device names in rail order (``mlx5_0``)."""
+    model: Text | None = None
+
+
+class LocalDisk(Model):
+    """Disks inside."""
+
+    role: Literal["system", "scratch"]
+    kind: Literal["nvme", "ssd", "hdd"]
+    count: Count
+    size: Size
+
+
+class Supplies(Model):
+    """Power supplies: ``count`` of them, of which ``needed`` carry the full load."""
+
+    count: Count
+    needed: Count
+    rating: Power | None = None
+
+
+class Heat(Model):
+    """How the machine is cooled."""
+
+    methods: tuple[Literal["air", "direct-liquid", "immersion", "provider"], ...] = ()
+    liquid_share: Ratio | None = None
+    """Part of the heat that leaves in the liquid."""
+    airflow: Flow | None = None
+    max_supply: Temperature | None = None
+    """Highest water temperature at the inlet."""
+
+
+class Body(Model):
+    """What the machine is to a rack."""
+
+    units: Count | None = None
+    """Rack units."""
+    weight: Mass | None = None
+    width: Length | None = None
+    depth: Length | None = None
+    supplies: Supplies | None = None
+
+
+class ScalableUnit(Model):
+    """The block the maker's reference architecture builds clusters of."""
+
+    nodes: Count
+    leaf_down: Count | None = None
+    """Node-facing ports used per leaf; absent: half of them."""
+    pod: Literal["su", "rail"] | None = None
+    """``rail``: spines belong to one rail of one unit, and units meet in a core layer."""
+    nodes_per_rack: tuple[Count, ...] = ()
+    """Nodes per rack the reference architecture shows."""
+
+
+class RackProduct(Model):
+    """The machine is sold as one tray of a complete rack."""
+
+    name: FactName
+    nodes: Count
+    power: Power | None = None
+    """Of the complete rack."""
+    switch_trays: Natural = 0
+    power_shelves: Natural = 0
+    shelf_power: Power | None = None
+
+
+class Machine(Fact):
+    """A complete server, a compute tray of a rack product, or an instance type."""
+
+    vendor: Text
+    provider: Literal["onprem", "aws", "gcp", "azure"]
+    cpu: Cpu | None = None
+    memory: Size | None = None
+    accelerators: Installed | None = None
+    adapters: tuple[Adapter, ...] = ()
+    disks: tuple[LocalDisk, ...] = ()
+    domain_nodes: Count = 1
+    """Machines that share one scale-up domain (18 trays of an NVL72 rack)."""
+    power: Power | None = None
+    """Highest input power."""
+    power_floor: Power | None = None
+    """Where ``power`` is unknown: what the accelerators alone may draw, a lower bound."""
+    body: Body = Body()
+    heat: Heat = Heat()
+    scalable_unit: ScalableUnit | None = None
+    rack: RackProduct | None = None
+    capacity_kinds: Annotated[tuple[Text, ...], Field()] = ()
+    """Clouds: ways it can be had."""

@@ -1,0 +1,151 @@
+"""Reads the catalog: one folder a kind, one file a thing, overlays on top.
+
+``Catalog.get("machines", "dgx-h100")`` reads one file; nothing else is touched, so a plan costs what it names. An
+overlay folder has the same layout: a new file adds a thing, a file of a known name overrides the fields it gives
+(a field set to null is taken away). To add a kind: a folder, a model, a line in ``KINDS``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from pydantic import ValidationError
+
+from ..errors import CatalogError, UnknownName
+from ..spec.document import findings_of, read_yaml
+from .accelerator import Accelerator
+from .fact import Fact
+from .machine import Machine
+from .rack import CoolingMethod, Location, Rack
+from .slurm import SlurmRelease
+from .storage import StorageProduct, StorageTiers
+from .switch import Switch
+
+__all__ = ["KINDS", "OVERLAY_VARIABLE", "Catalog"]
+
+KINDS: dict[str, type[Fact]] = {
+    "accelerators": Accelerator,
+    "cooling": CoolingMethod,
+    "locations": Location,
+    "machines": Machine,
+    "racks": Rack,
+    "slurm": SlurmRelease,
+    "storage": StorageProduct,
+    "storage-tiers": StorageTiers,
+    "switches": Switch,
+}
+
+OVERLAY_VARIABLE = "SUPERCLOUD_CATALOG"
+
+_DATA = Path(__file__).with_name("data")
+_F = TypeVar("_F", bound=Fact)
+
+
+@cache
+def _names(folder: Path) -> frozenset[str]:
+    return frozenset(path.stem for path in folder.glob("*.yaml")) if folder.is_dir() else frozenset()
+
+
+class Catalog:
+    """What the world offers, with overlays in order: a later folder wins."""
+
+    def __init__(self, overlays: Sequence[Path] = ()):
+        for overlay in overlays:
+            if not overlay.is_dir():
+                raise CatalogError(f"the catalog overlay {str(overlay)!r} is no folder")
+            strange = sorted(item.name for item in overlay.iterdir() if item.is_dir() and item.name not in KINDS)
+            if strange:
+                raise CatalogError(
+                    f"{overlay}: the catalog has no kind {', '.join(map(repr, strange))}; kinds are {', '.join(KINDS)}"
+                )
+        self._layers = (_DATA, *overlays)
+        self._read: dict[tuple[str, str], Fact] = {}
+
+    @classmethod
+    def default(cls, *more: Path) -> Catalog:
+        """The shipped catalog, with the folder named by SUPERCLOUD_CATALOG and then ``more`` on top."""
+        named = os.environ.get(OVERLAY_VARIABLE, "")
+        return cls([*(Path(part) for part in named.split(os.pathsep) if part), *more])
+
+    def names(self, kind: str) -> list[str]:
+        """Names of all things of a kind, sorted."""
+        if kind not in KINDS:
+            raise UnknownName("kind of the catalog", kind, KINDS)
+        return sorted({name for layer in self._layers for name in _names(layer / kind)})
+
+    def get(self, kind: str, name: str) -> Fact:
+        """One thing; raises :class:`UnknownName` with the nearest names."""
+        found = self._read.get((kind, name))
+        if found is None:
+            found = self._read[kind, name] = self._load(kind, name)
+        return found
+
+    def all(self, kind: str) -> Iterator[Fact]:
+        """Everything of a kind, sorted by name."""
+        return (self.get(kind, name) for name in self.names(kind))
+
+    def accelerator(self, name: str) -> Accelerator:
+        """An accelerator by its name."""
+        return self._typed(Accelerator, "accelerators", name)
+
+    def machine(self, name: str) -> Machine:
+        """A machine by its name."""
+        return self._typed(Machine, "machines", name)
+
+    def switch(self, name: str) -> Switch:
+        """A switch by its name."""
+        return self._typed(Switch, "switches", name)
+
+    def rack(self, name: str) -> Rack:
+        """A rack by its name."""
+        return self._typed(Rack, "racks", name)
+
+    def slurm(self, release: str) -> SlurmRelease:
+        """A Slurm release series by its name, such as 22.05; a patch release finds its series."""
+        return self._typed(SlurmRelease, "slurm", ".".join(release.split(".")[:2]))
+
+    def _typed(self, model: type[_F], kind: str, name: str) -> _F:
+        return cast(_F, self.get(kind, name))
+
+    def _load(self, kind: str, name: str) -> Fact:
+        known = self.names(kind)
+        if name not in known:
+            raise UnknownName(kind.removesuffix("es") if kind == "switches" else kind.removesuffix("s"), name, known)
+        data: dict[str, Any] = {}
+        lines: dict[tuple[str | int, ...], tuple[str, int]] = {}
+        for layer in self._layers:
+            path = layer / kind / f"{name}.yaml"
+            if not path.is_file():
+                continue
+            document = read_yaml(path)
+            if not isinstance(document.data, Mapping):
+                raise CatalogError(f"{path}: a catalog file is a mapping")
+            data = _overlaid(data, document.data)
+            lines |= {place: (str(path), line) for place, line in document.lines.items()}
+        try:
+            fact = KINDS[kind].model_validate(data)
+        except ValidationError as error:
+            findings = [
+                finding.at(*lines.get(place, lines.get((), ("", 0))))
+                for place, finding in findings_of(error, data, KINDS[kind], check="catalog")
+            ]
+            raise CatalogError(f"{kind}/{name}: the catalog entry is wrong", findings) from None
+        if fact.name != name:
+            raise CatalogError(f"{kind}/{name}.yaml calls itself {fact.name!r}; a file is named after its thing")
+        return fact
+
+
+def _overlaid(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(below)
+    for key, value in above.items():
+        if value is None:
+            merged.pop(key, None)
+        elif isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
+            merged[key] = _overlaid(merged[key], value)
+        else:
+            merged[key] = value
+    return merged

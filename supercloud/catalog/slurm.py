@@ -1,0 +1,56 @@
+"""Slurm releases: the keys each knows and what it can do. A new release is one new file of data."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ..spec.base import Flag, Model, Text
+from .fact import Fact
+
+__all__ = ["SlurmAbilities", "SlurmKeys", "SlurmRelease"]
+
+
+class SlurmKeys(Model):
+    """Keys the parsers of a release know, spelt as Slurm spells them. Slurm compares them without regard to case."""
+
+    slurm: tuple[Text, ...]
+    node: tuple[Text, ...]
+    partition: tuple[Text, ...]
+    gres: tuple[Text, ...]
+    cgroup: tuple[Text, ...]
+    slurmdbd: tuple[Text, ...]
+
+
+class SlurmAbilities(Model):
+    """What a release can do."""
+
+    topologies: tuple[Literal["flat", "tree", "block", "3d_torus", "torus3d", "ring", "hypercube"], ...]
+    """Topology plugins; ``3d_torus`` is the old one without a file of its own."""
+    flat_plugin: Literal["none", "default", "flat"]
+    """What ``topology/…`` without structure is called."""
+    topology_yaml: Flag
+    """Whether topology.yaml is read, several topologies side by side with it."""
+    block_sizes_key: Literal["BlockLevels", "BlockSizes"] | None = None
+    auth: tuple[Literal["munge", "slurm", "jwt"], ...]
+    autodetect: tuple[Text, ...]
+    imex: Flag
+    """switch/nvidia_imex."""
+    several_prologs: Flag
+    """Whether Prolog and Epilog may be given more than once."""
+    container_tmp: Literal["JobContainerType=job_container/tmpfs", "NamespaceType=namespace/tmpfs"]
+    segments: Flag
+    """Whether jobs may ask for --segment."""
+    exclusive_key: Flag
+    """Whether partitions take Exclusive= instead of OverSubscribe=EXCLUSIVE."""
+    metrics: Flag
+    scontrol_json: Flag
+    """Whether scontrol prints JSON."""
+
+
+class SlurmRelease(Fact):
+    """One release series."""
+
+    keys: SlurmKeys
+    abilities: SlurmAbilities
+    upgrades_from: tuple[Text, ...] = ()
+    """Oldest release whose state it reads, where that is known."""

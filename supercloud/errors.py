@@ -1,0 +1,161 @@
+"""Every error this package raises on purpose, and the finding they carry.
+
+::
+
+    SupercloudError                 something a user can act on; never a bug
+    ├── InputError                  the input is wrong                                  (exit code 2)
+    │   ├── SpecError               a spec, job or fleet file; carries every finding at once
+    │   ├── CatalogError            a catalog or overlay file
+    │   ├── UnknownName             nothing in the catalog (or registry) has this name
+    │   ├── QuantityError           a text is no quantity of the dimension asked for
+    │   └── OutputError             an output folder that is not ours to replace
+    └── WorkError                   the input was fine, the work failed                 (exit code 1)
+        ├── StoreError              the job store is locked, full, damaged or too new
+        ├── EngineError             an engine (Slurm, this machine …) refused or did not answer
+        └── JobFailed               a job ended in another state than COMPLETED
+
+``InputError`` also is a ``ValueError`` and ``UnknownName`` a ``LookupError``, so callers may catch by kind.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+__all__ = [
+    "CatalogError",
+    "EngineError",
+    "Finding",
+    "InputError",
+    "JobFailed",
+    "Level",
+    "OutputError",
+    "QuantityError",
+    "SpecError",
+    "StoreError",
+    "SupercloudError",
+    "UnknownName",
+    "WorkError",
+    "nearest",
+]
+
+Level = Literal["error", "warning", "note"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong or worth knowing: where, what with the value, and what next.
+
+    ``check`` names the rule that found it (what ``suppress:`` refers to), ``path`` is the place inside the document
+    (``pools[0].machine``); ``file`` and ``line`` are known when the document came from a file.
+    """
+
+    check: str
+    level: Level
+    path: str
+    problem: str
+    hint: str = ""
+    file: str = ""
+    line: int = 0
+
+    def at(self, file: str, line: int) -> Finding:
+        """The same finding with the place in the file it came from."""
+        return replace(self, file=file, line=line)
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}: " if self.file and self.line else f"{self.file}: " if self.file else ""
+        hint = f"\n    → {self.hint}" if self.hint else ""
+        return f"{place}{self.path or '(document)'}: {self.problem} [{self.check}]{hint}"
+
+
+class SupercloudError(Exception):
+    """Base of everything raised on purpose; ``exit_code`` is what the command line returns for it."""
+
+    exit_code = 1
+
+
+class InputError(SupercloudError, ValueError):
+    """The input is wrong; ``findings`` lists every problem that was found in it."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, findings: Sequence[Finding] = ()):
+        super().__init__(message)
+        self.findings = tuple(findings)
+
+    def __str__(self) -> str:
+        head = str(self.args[0])
+        return "\n".join([head, *(str(finding) for finding in self.findings)])
+
+
+class SpecError(InputError):
+    """A spec, job or fleet document is wrong."""
+
+
+class CatalogError(InputError):
+    """A file of the catalog, or of an overlay, is wrong."""
+
+
+class UnknownName(InputError, LookupError):
+    """Nothing has this name; the nearest names are offered."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]):
+        self.kind, self.name, self.known = kind, name, tuple(sorted(known))
+        super().__init__(f"no {kind} is called {name!r}")
+
+    @property
+    def hint(self) -> str:
+        """What to write instead, as far as one can tell."""
+        return nearest(self.name, self.known)
+
+    def __str__(self) -> str:
+        return f"{self.args[0]}; {self.hint}" if self.hint else str(self.args[0])
+
+
+class QuantityError(InputError):
+    """A text is no quantity of the dimension asked for."""
+
+
+class OutputError(InputError):
+    """An output folder holds something that supercloud did not write."""
+
+
+class WorkError(SupercloudError):
+    """The input was fine, the work failed."""
+
+
+class StoreError(WorkError):
+    """The job store cannot be used: locked, full, damaged, or written by a newer version."""
+
+
+class EngineError(WorkError):
+    """An engine refused, did not answer, or answered something that makes no sense."""
+
+
+class JobFailed(WorkError):
+    """A job ended in another state than COMPLETED."""
+
+    def __init__(self, message: str, state: str, exit_code: int | None = None):
+        super().__init__(message)
+        self.state = state
+        self.job_exit_code = exit_code
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint that offers the names nearest to ``name``, or all of them when they are few.
+
+    >>> nearest("dgx-h10", ["dgx-h100", "dgx-b200"])
+    'did you mean dgx-h100?'
+    """
+    names = sorted(set(known))
+    lower = {item.lower(): item for item in names}
+    close = [lower[item] for item in difflib.get_close_matches(str(name).lower()[:80], list(lower), n=3, cutoff=0.6)]
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    if not names:
+        return ""
+    if len(names) <= 12:
+        return f"known: {', '.join(names)}"
+    return f"{len(names)} names are known, among them {', '.join(names[:5])} …"

@@ -1,0 +1,88 @@
+"""Who gets which address: blocks carved out of one network, and host runs inside a block.
+
+Hosts of a run are numbered .1 to .250 in each 256 addresses: .0 and .255 confuse old equipment, and the five below
+.255 stay free for gateways and virtual addresses. So a run is arithmetic, and its text is short whatever its length.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..errors import InputError
+
+__all__ = ["AddressRun", "Block", "allocate"]
+
+Block = ipaddress.IPv4Network
+
+_PER_256 = 250
+
+
+@dataclass(frozen=True, slots=True)
+class AddressRun:
+    """``count`` hosts from number ``start`` of a block."""
+
+    block: Block
+    start: int
+    count: int
+
+    def __getitem__(self, index: int) -> str:
+        if not 0 <= index < self.count:
+            raise IndexError(index)
+        number = self.start + index
+        return str(self.block.network_address + number // _PER_256 * 256 + number % _PER_256 + 1)
+
+    def part(self, start: int, stop: int) -> AddressRun:
+        """Addresses ``start`` to ``stop`` (not included)."""
+        return AddressRun(self.block, self.start + start, stop - start)
+
+    def __str__(self) -> str:
+        """The run in bracket notation: ``10.1.0.[1-250],10.1.1.[1-6]``."""
+        texts = []
+        number, end = self.start, self.start + self.count
+        while number < end:
+            stop = min(end, (number // _PER_256 + 1) * _PER_256)
+            head = str(self.block.network_address + number // _PER_256 * 256).rsplit(".", 1)[0]
+            low, high = number % _PER_256 + 1, (stop - 1) % _PER_256 + 1
+            texts.append(f"{head}.{low}" if low == high else f"{head}.[{low}-{high}]")
+            number = stop
+        return ",".join(texts)
+
+
+def addresses_for(hosts: int) -> int:
+    """The size of the smallest block that holds so many hosts of one run: a power of two, at least 256."""
+    blocks = -(-hosts // _PER_256)
+    return 256 * (1 << (blocks - 1).bit_length())
+
+
+def allocate(cidr: str, needs: Mapping[str, int]) -> dict[str, Block]:
+    """Carve a block for each need (name -> hosts) out of ``cidr``, in the order given, aligned, without overlap.
+
+    Blocks get room to grow: each is made the largest power of two of which all fit, at most 65,536 addresses where
+    fewer would do. So adding nodes does not renumber the others while the network is roomy.
+
+    Raises :class:`InputError` with both numbers when they do not fit.
+    """
+    try:
+        network = ipaddress.ip_network(cidr)
+    except ValueError as error:
+        raise InputError(f"{cidr!r} is no network: {error}") from None
+    if not isinstance(network, ipaddress.IPv4Network):
+        raise InputError(f"{cidr!r}: hosts get IPv4 addresses")
+    smallest = {name: addresses_for(max(hosts, 1)) for name, hosts in needs.items()}
+    for room in (1 << 16, 1 << 14, 1 << 12, 1 << 10, 1 << 8):
+        sizes = {name: max(size, room) for name, size in smallest.items()}
+        blocks: dict[str, Block] = {}
+        position = 0
+        for name, size in sizes.items():
+            position = -(-position // size) * size
+            if position + size > network.num_addresses:
+                break
+            start = network.network_address + position
+            blocks[name] = ipaddress.IPv4Network((int(start), 32 - (size.bit_length() - 1)))
+            position += size
+        else:
+            return blocks
+    wanted = ", ".join(f"{name} {size}" for name, size in smallest.items())
+    raise InputError(f"{cidr} has {network.num_addresses} addresses, too few for aligned blocks of: {wanted}")

@@ -1,0 +1,99 @@
+"""Sets of hosts in the operators' own notation: ``gpu-[0001-0128]``.
+
+A :class:`HostRange` is arithmetic: a prefix, a width and two bounds, whatever the number of hosts. Where hosts come
+as arbitrary lists (the answer of a scheduler, nodes that are left over), :func:`fold` and :func:`expand` use
+ClusterShell, imported on first use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import InputError
+
+__all__ = ["HostRange", "HostSet", "expand", "fold"]
+
+
+@dataclass(frozen=True, slots=True)
+class HostRange:
+    """Consecutively numbered hosts: ``prefix`` + number from ``first`` to ``last``, padded to ``width``."""
+
+    prefix: str
+    first: int
+    last: int
+    width: int
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+    def __iter__(self) -> Iterator[str]:
+        return (f"{self.prefix}{number:0{self.width}d}" for number in range(self.first, self.last + 1))
+
+    def part(self, start: int, stop: int) -> HostRange:
+        """Hosts ``start`` to ``stop`` (not included), counted from 0 within the range."""
+        if not 0 <= start < stop <= len(self):
+            raise IndexError(f"{start}:{stop} of {len(self)} hosts")
+        return HostRange(self.prefix, self.first + start, self.first + stop - 1, self.width)
+
+    def __str__(self) -> str:
+        low, high = f"{self.first:0{self.width}d}", f"{self.last:0{self.width}d}"
+        return f"{self.prefix}{low}" if self.first == self.last else f"{self.prefix}[{low}-{high}]"
+
+
+@dataclass(frozen=True, slots=True)
+class HostSet:
+    """Several host ranges in order, spoken of as one."""
+
+    ranges: tuple[HostRange, ...]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.ranges))
+
+    def __iter__(self) -> Iterator[str]:
+        return (host for hosts in self.ranges for host in hosts)
+
+    def part(self, start: int, stop: int) -> HostSet:
+        """Hosts ``start`` to ``stop`` (not included), counted from 0 over all ranges."""
+        parts = []
+        offset = 0
+        for hosts in self.ranges:
+            low, high = max(start - offset, 0), min(stop - offset, len(hosts))
+            if low < high:
+                parts.append(hosts.part(low, high))
+            offset += len(hosts)
+        return HostSet(tuple(parts))
+
+    def __add__(self, other: HostSet) -> HostSet:
+        return HostSet(self.ranges + other.ranges)
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.ranges))
+
+
+def _node_set(text: str) -> Any:
+    from ClusterShell.NodeSet import NodeSet, NodeSetException
+
+    try:
+        return NodeSet(text, resolver=None)
+    except NodeSetException as error:
+        raise InputError(f"{text[:80]!r} is no list of hosts: {error}") from None
+
+
+def fold(hosts: Iterable[str]) -> str:
+    """The shortest usual notation of some hosts, sorted.
+
+    >>> fold(["gpu-2", "gpu-1", "gpu-3"])
+    'gpu-[1-3]'
+    """
+    return str(_node_set(",".join(hosts)))
+
+
+def expand(text: str) -> list[str]:
+    """All hosts of a folded notation, in order.
+
+    >>> expand("gpu-[1-2],login")
+    ['gpu-1', 'gpu-2', 'login']
+    """
+    return list(_node_set(text))

@@ -1,0 +1,60 @@
+"""What every declared thing has in common: closed, frozen, documented fields, and a few shared types."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt
+
+__all__ = ["Count", "Flag", "Model", "Name", "Natural", "Number", "Ratio", "ReleaseText", "Text"]
+
+
+class Model(BaseModel):
+    """Base of all spec and catalog models: unknown keys are errors, instances do not change."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", use_attribute_docstrings=True, validate_default=False, allow_inf_nan=False
+    )
+
+
+def _whole(value: object) -> object:
+    # `1e3` in YAML is a float; a whole float is what the user meant
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
+
+
+def _release(value: object) -> object:
+    # YAML reads 22.05 as a number; the loader keeps the text that stood in the file
+    return getattr(value, "text", value)
+
+
+Name = Annotated[
+    str,
+    Field(
+        pattern=r"^[a-z]([-a-z0-9]*[a-z0-9])?$",
+        max_length=40,
+        description="Lower-case letters, digits and inner dashes, starting with a letter.",
+    ),
+]
+Text = Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Count = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=1, le=10_000_000)]
+Natural = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=0, le=10_000_000)]
+Number = Annotated[float, Field(strict=True, ge=0, le=1e15)]
+Ratio = Annotated[float, Field(strict=True, ge=0, le=1)]
+Flag = StrictBool
+ReleaseText = Annotated[
+    str,
+    BeforeValidator(_release),
+    Field(pattern=r"^\d+(\.\d+){0,2}$", description="A release such as '22.05', in quotes."),
+]
+
+
+def unique(items: tuple[Any, ...], key: str = "name") -> list[str]:
+    """Values of ``key`` that occur more than once among ``items``."""
+    seen: set[str] = set()
+    twice: list[str] = []
+    for item in items:
+        value = getattr(item, key)
+        if value in seen and value not in twice:
+            twice.append(value)
+        seen.add(value)
+    return twice

@@ -1,0 +1,72 @@
+"""The root: one cluster at one site with one scheduler."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from .base import Model, Name, Text, unique
+from .fabric import Fabric
+from .facility import Facility
+from .pool import Pool, twice_named
+from .scheduler import Scheduler
+from .site import Site
+from .storage import Storage
+from .tenant import Tenant
+
+__all__ = ["ClusterSpec", "Network", "Suppression"]
+
+Cidr = Annotated[str, Field(pattern=r"^[0-9a-fA-F.:]{2,45}/\d{1,3}$")]
+
+
+class Network(Model):
+    """The ordinary network: addresses and names."""
+
+    cidr: Cidr | None = None
+    """Addresses of the whole cluster; empty means 10.0.0.0/8 on-prem and 10.0.0.0/16 on a cloud."""
+    domain: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)] | None = None
+    """DNS domain of the hosts; empty means <name>.internal."""
+    id: Text | None = None
+    """Clouds only: an existing network to use."""
+    subnets: tuple[Text, ...] = ()
+    """Clouds only: existing subnets to use."""
+    closed: bool = False
+    """Clouds only: no way to the internet; services are reached through private endpoints."""
+
+
+class Suppression(Model):
+    """A check whose findings are accepted, and why."""
+
+    check: Text
+    path: Text | None = None
+    """Only findings at this path; empty means all of the check."""
+    reason: Text
+
+
+class ClusterSpec(Model):
+    """An AI supercomputer, declared: pools of machines, fabrics, storage, facility, tenants."""
+
+    name: Name
+    site: Site
+    scheduler: Scheduler
+    network: Network = Network()
+    pools: Annotated[tuple[Pool, ...], Field(min_length=1, max_length=4096)]
+    fabrics: Annotated[tuple[Fabric, ...], Field(max_length=64)] = ()
+    storage: Annotated[tuple[Storage, ...], Field(max_length=256)] = ()
+    facility: Facility | None = None
+    tenants: Annotated[tuple[Tenant, ...], Field(max_length=4096)] = ()
+    suppress: tuple[Suppression, ...] = ()
+    catalog: Text | None = None
+    """A folder that adds to the catalog or overrides it, relative to the spec's file."""
+    tags: dict[Text, Text] = {}
+    """Put on everything that can carry them."""
+
+    @model_validator(mode="after")
+    def _unique_names(self) -> ClusterSpec:
+        for kind in ("pools", "fabrics", "storage", "tenants"):
+            for twice in unique(getattr(self, kind)):
+                raise ValueError(f"{kind}: {twice!r} is there twice; names are unique")
+        for twice in twice_named(self.pools):
+            raise ValueError(f"pools: two of them would give hosts the name {twice!r}-…; set another hostname")
+        return self

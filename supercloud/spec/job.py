@@ -1,0 +1,140 @@
+"""A piece of work: what runs, on how many accelerators of which kind, how it is grouped, and where it may go."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, StrictInt, model_validator
+
+from ..primitives.quantity import Duration, Price, Size
+from .base import Count, Flag, Model, Name, Natural, Ratio, Text
+from .storage import Mount
+from .tenant import Priority
+
+__all__ = ["Accelerators", "Checkpoint", "JobSpec", "Parallelism", "Place", "RetryRule", "Secret"]
+
+EnvName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=128)]
+Argument = Annotated[str, Field(max_length=131_072, pattern=r"^[^\x00]*$")]
+
+
+def _as_tuple(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+class Accelerators(Model):
+    """How many accelerators, and which will do."""
+
+    type: Annotated[tuple[Text, ...], BeforeValidator(_as_tuple)] = ()
+    """A name (``h100``), a lower bound (``>=h100``), or several in order of preference; empty means any."""
+    count: Natural
+    memory: Size | None = None
+    """At least this much memory each."""
+    fraction: Annotated[float, Field(strict=True, gt=0, le=1)] | None = None
+    """A part of one accelerator, where the pool is sliced."""
+    profile: Annotated[str, Field(pattern=r"^[0-9]+g\.[0-9]+gb(\+[a-z.]+)?$")] | None = None
+    """A MIG profile."""
+
+
+class Parallelism(Model):
+    """How a model is spread; the product is the number of accelerators."""
+
+    tensor: Count = 1
+    pipeline: Count = 1
+    data: Count = 1
+    context: Count = 1
+    expert: Count = 1
+    """Expert groups lie inside the data groups and do not multiply the total."""
+
+    @property
+    def total(self) -> int:
+        """Accelerators of the whole job."""
+        return self.tensor * self.pipeline * self.data * self.context
+
+
+class Checkpoint(Model):
+    """Where state is saved and how often."""
+
+    path: Mount
+    every: Duration | None = None
+    """Empty means: proposed from the fleet's failure rate."""
+
+
+class RetryRule(Model):
+    """What to do when a job ends with one of these exit codes."""
+
+    exit_codes: tuple[Annotated[StrictInt, Field(ge=0, le=255)], ...]
+    action: Literal["retry", "fail"]
+
+
+class Secret(Model):
+    """A secret by reference: the value never stands in a job."""
+
+    env: EnvName
+    name: Text
+
+
+class Place(Model):
+    """Where the job may go, and what to prefer."""
+
+    minimize: Literal["cost", "carbon", "wait"] = "cost"
+    clusters: Literal["any"] | tuple[Name, ...] = "any"
+    pools: tuple[Name, ...] = ()
+    nodes: tuple[Text, ...] = ()
+    """Pinned nodes, for those who must."""
+    max_price: Price | None = None
+    carbon: Literal["ignore", "prefer-low"] = "ignore"
+    data: tuple[Name, ...] = ()
+    """Data sets or file systems it reads; moving them costs."""
+    near: Literal["any", "scale-up", "leaf", "pod", "fabric"] | None = None
+    """The smallest domain that must hold the whole job; empty means: derived from ``parallelism``."""
+
+
+class JobSpec(Model):
+    """A job, for any engine."""
+
+    name: Name
+    command: Annotated[tuple[Argument, ...], Field(min_length=1)] | None = None
+    """The program and its arguments: no shell reads them."""
+    script: Annotated[str, Field(min_length=1, max_length=1_048_576)] | None = None
+    """Instead of ``command``: a shell script."""
+    image: Text | None = None
+    accelerators: Accelerators = Accelerators(count=0)
+    nodes: Count | None = None
+    """Nodes; empty means as few whole ones as hold the accelerators."""
+    tasks_per_node: Count = 1
+    parallelism: Parallelism | None = None
+    time_limit: Duration | None = None
+    tenant: Name | None = None
+    priority: Priority = "normal"
+    preemptible: Flag = True
+    checkpoint: Checkpoint | None = None
+    retries: Annotated[Natural, Field(le=1000)] = 0
+    retry_rules: tuple[RetryRule, ...] = ()
+    env: dict[EnvName, Argument] = {}
+    secrets: tuple[Secret, ...] = ()
+    workdir: Mount | None = None
+    array: Annotated[Natural, Field(le=1_000_000)] | None = None
+    """So many copies with SUPERCLOUD_ARRAY_INDEX 0, 1 …"""
+    after: tuple[Text, ...] = ()
+    """Jobs that must have completed before."""
+    deadline: Duration | None = None
+    """Latest end, counted from the submission."""
+    weights: dict[Literal["cost", "carbon", "wait", "topology", "fragmentation"], Ratio] = {}
+    place: Place = Place()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> JobSpec:
+        if (self.command is None) == (self.script is None):
+            raise ValueError("a job has either a 'command' (a list of arguments) or a 'script'")
+        if self.parallelism and self.accelerators.count and self.parallelism.total != self.accelerators.count:
+            of = self.parallelism
+            raise ValueError(
+                f"parallelism: tensor {of.tensor} × pipeline {of.pipeline} × data {of.data} × context {of.context} = "
+                f"{of.total}, but accelerators.count is {self.accelerators.count}"
+            )
+        return self
+
+    @property
+    def accelerator_count(self) -> int:
+        """Accelerators of the whole job, from either way of saying it."""
+        return self.accelerators.count or (self.parallelism.total if self.parallelism else 0)

@@ -1,0 +1,107 @@
+"""From a file to a model, with every problem at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from pydantic import ValidationError
+
+from ..errors import Finding, SpecError
+from .base import Model
+from .cluster import ClusterSpec
+from .document import Document, Place, findings_of, parse_yaml, read
+from .fleet import FleetSpec
+from .job import JobSpec
+
+__all__ = ["Loaded", "load", "load_fleet", "load_job", "loads"]
+
+M = TypeVar("M", bound=Model)
+
+
+class Loaded(Generic[M]):
+    """A model together with the document it came from, so that later findings can name file and line."""
+
+    def __init__(self, model: M, document: Document):
+        self.model = model
+        self.document = document
+
+    def locate(self, finding: Finding) -> Finding:
+        """The finding with file and line of its path, where the path is in the document."""
+        if not self.document.file or finding.file:
+            return finding
+        return finding.at(self.document.file, self.document.line(_place_of(finding.path, self.document.data)))
+
+
+def load(path: str | os.PathLike[str]) -> Loaded[ClusterSpec]:
+    """Read a cluster spec from YAML or JSON; raises :class:`SpecError` with everything that is wrong."""
+    return _load(path, ClusterSpec, "a cluster spec")
+
+
+def load_job(path: str | os.PathLike[str]) -> Loaded[JobSpec]:
+    """Read a job."""
+    return _load(path, JobSpec, "a job")
+
+
+def load_fleet(path: str | os.PathLike[str]) -> Loaded[FleetSpec]:
+    """Read a fleet; a single cluster's file is a fleet of one."""
+    document = read(Path(path))
+    if isinstance(document.data, Mapping) and "pools" in document.data:
+        _model_of(document, ClusterSpec, "a cluster spec")
+        data: dict[str, Any] = {"name": document.data["name"], "clusters": [{"spec": Path(path).name}]}
+        return Loaded(FleetSpec.model_validate(data), document)
+    return Loaded(_model_of(document, FleetSpec, "a fleet"), document)
+
+
+def loads(text: str, file: str = "") -> Loaded[ClusterSpec]:
+    """Read a cluster spec from YAML text."""
+    document = parse_yaml(text, file)
+    return Loaded(_model_of(document, ClusterSpec, "a cluster spec"), document)
+
+
+def _load(path: str | os.PathLike[str], model: type[M], what: str) -> Loaded[M]:
+    document = read(Path(path))
+    return Loaded(_model_of(document, model, what), document)
+
+
+def _model_of(document: Document, model: type[M], what: str) -> M:
+    name = document.file or "the text"
+    if not isinstance(document.data, Mapping):
+        found = "is empty" if document.data is None else f"holds a {type(document.data).__name__.lstrip('_')}"
+        raise SpecError(f"{name} {found}; {what} is a mapping that starts with 'name:'")
+    try:
+        return model.model_validate(document.data)
+    except ValidationError as error:
+        findings = sorted(
+            {
+                finding.at(document.file, document.line(place))
+                for place, finding in findings_of(error, document.data, model)
+            },
+            key=lambda finding: (finding.line, finding.path, finding.problem),
+        )
+        raise SpecError(f"{name}: {len(findings)} problem(s) in {what}", findings) from None
+
+
+def _place_of(path: str, data: Any) -> Place:
+    """The place a path such as ``pools[0].machine`` or ``pools[train].nodes`` means in the data."""
+    place: list[str | int] = []
+    here = data
+    for part in path.replace("[", ".[").split("."):
+        if not part:
+            continue
+        key: str | int = part
+        if part.startswith("[") and part.endswith("]"):
+            inner = part[1:-1]
+            if inner.isdigit():
+                key = int(inner)
+            elif isinstance(here, list):
+                names = [item.get("name") if isinstance(item, Mapping) else None for item in here]
+                key = names.index(inner) if inner in names else -1
+        try:
+            here = here[key]
+        except (KeyError, IndexError, TypeError):
+            break
+        place.append(key)
+    return tuple(place)

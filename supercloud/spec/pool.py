@@ -1,0 +1,138 @@
+"""Accelerator pools: equal machines in a number, how they are obtained, and how they are sliced."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from ..primitives.quantity import Duration, Price, Size
+from .base import Count, Flag, Model, Name, Natural, Text, unique
+from .facility import RackChoice
+
+__all__ = [
+    "Capacity",
+    "CapacityBlock",
+    "FlexStart",
+    "OnDemand",
+    "Pool",
+    "Reservation",
+    "ReservationGroup",
+    "Slicing",
+    "Spot",
+    "SystemReserve",
+]
+
+
+class Reservation(Model):
+    """Capacity reserved at the cloud under an identifier."""
+
+    kind: Literal["reservation"]
+    id: Text
+    zone: Text | None = None
+
+
+class ReservationGroup(Model):
+    """A group of reservations, any of which will do."""
+
+    kind: Literal["reservation-group"]
+    id: Text
+
+
+class CapacityBlock(Model):
+    """Capacity bought for a span of time."""
+
+    kind: Literal["capacity-block"]
+    id: Text
+    zone: Text | None = None
+
+
+class Spot(Model):
+    """Capacity the cloud may take back."""
+
+    kind: Literal["spot"]
+    max_price: Price | None = None
+
+
+class OnDemand(Model):
+    """Capacity at list price, if there is any."""
+
+    kind: Literal["on-demand"]
+
+
+class FlexStart(Model):
+    """Capacity queued for at the cloud, which starts when it is free."""
+
+    kind: Literal["flex-start"]
+    max_run: Duration | None = None
+
+
+Capacity = Annotated[
+    Reservation | ReservationGroup | CapacityBlock | Spot | OnDemand | FlexStart, Field(discriminator="kind")
+]
+
+
+class Slicing(Model):
+    """Accelerators divided among jobs: MIG instances, shards, or MPS."""
+
+    mig: dict[Annotated[str, Field(pattern=r"^[0-9]+g\.[0-9]+gb(\+[a-z.]+)?$", max_length=32)], Count] = {}
+    """Instances per accelerator by profile, such as ``{1g.10gb: 7}``."""
+    shards: Count | None = None
+    """Shards per accelerator: jobs share it without isolation."""
+    accelerators: Count | None = None
+    """How many accelerators of each node are sliced; empty means all."""
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Slicing:
+        if bool(self.mig) == bool(self.shards):
+            raise ValueError("slicing is either by 'mig' profiles or by 'shards'")
+        return self
+
+
+class SystemReserve(Model):
+    """What the operating system and a storage client keep for themselves on each node."""
+
+    cores: Natural = 0
+    memory: Size | None = None
+
+
+class Pool(Model):
+    """Equal machines under one name."""
+
+    name: Name
+    machine: Text
+    """Name of a machine in the catalog."""
+    nodes: Count
+    """How many machines there are, spares among them."""
+    spares: Natural = 0
+    """How many of ``nodes`` are held back to replace failed ones."""
+    fabrics: tuple[Name, ...] = ()
+    """Fabrics whose adapters the machines use; empty means none but the ordinary network."""
+    capacity: tuple[Capacity, ...] = ()
+    """Clouds only: ways to get the machines, in order; the first that works is used. Empty means on-demand."""
+    slicing: Slicing | None = None
+    imex: Flag | None = None
+    """Whether memory is shared over the scale-up domain (IMEX); empty means where the machine has such a domain."""
+    reserve: SystemReserve = SystemReserve()
+    features: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$", max_length=64)], ...] = ()
+    """Further node features (Slurm) or labels (Kubernetes)."""
+    hostname: Name | None = None
+    """What host names start with; empty means the pool's name."""
+    rack: RackChoice | None = None
+    """On-prem only: another rack than the facility's."""
+    disk: Size | None = None
+    """Clouds only: size of the root disk."""
+
+    @model_validator(mode="after")
+    def _counts(self) -> Pool:
+        if self.spares >= self.nodes:
+            raise ValueError(f"{self.spares} spares leave nothing of {self.nodes} nodes")
+        for twice in {fabric for fabric in self.fabrics if self.fabrics.count(fabric) > 1}:
+            raise ValueError(f"fabric {twice!r} is named twice")
+        return self
+
+
+def twice_named(pools: tuple[Pool, ...]) -> list[str]:
+    """Host-name prefixes that two pools would share."""
+    prefixes = [pool.hostname or pool.name for pool in pools]
+    return sorted({prefix for prefix in prefixes if prefixes.count(prefix) > 1}) or unique(pools)

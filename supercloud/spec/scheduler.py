@@ -1,0 +1,103 @@
+"""Who places work on nodes: Slurm or Kubernetes, and how it is set up."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from ..primitives.quantity import Duration
+from .base import Count, Flag, Model, Name, Natural, ReleaseText, Text, unique
+
+__all__ = ["Host", "KubernetesScheduler", "Partition", "Scheduler", "SlurmScheduler", "TopologyKind"]
+
+TopologyKind = Literal["tree", "block", "torus3d", "ring", "flat"]
+
+
+class Host(Model):
+    """A service host that exists or will exist: a name and, where it is fixed, its address."""
+
+    name: Name
+    address: Annotated[str, Field(pattern=r"^[0-9a-fA-F.:]{2,45}$")] | None = None
+
+
+class Partition(Model):
+    """A Slurm partition over one or more pools. Without any, every pool gets a partition of its own name."""
+
+    name: Name
+    pools: tuple[Name, ...] = Field(min_length=1)
+    default: Flag = False
+    max_time: Duration | None = None
+    default_time: Duration | None = None
+    max_nodes: Count | None = None
+    priority: Annotated[Natural, Field(le=65533)] = 1
+    """Priority tier: partitions of a higher one are scheduled first."""
+    topology: TopologyKind | None = None
+    """Which of the rendered topologies it uses (Slurm 25.05 and later)."""
+    accounts: tuple[Name, ...] = ()
+    """Tenants that may use it; empty means all."""
+    exclusive: Flag = False
+    """Whether a job gets whole nodes."""
+
+
+class SlurmScheduler(Model):
+    """Slurm, set up completely: controllers, accounting, partitions, programs."""
+
+    kind: Literal["slurm"]
+    version: ReleaseText
+    controllers: Annotated[tuple[Host, ...], Field(min_length=1, max_length=9)] = (Host(name="ctl1"),)
+    """The first is the primary, the others take over in order."""
+    database: Host | None = None
+    """Where slurmdbd runs; empty means on the first controller."""
+    accounting: Flag = True
+    """Whether jobs are accounted for in a database; tenants' limits and fair shares need it."""
+    auth: Literal["munge", "slurm"] | None = None
+    """How daemons trust each other; empty means munge, which every version has."""
+    topology: TopologyKind | None = None
+    """The cluster's default topology; empty means what fits the fabric and the version."""
+    partitions: tuple[Partition, ...] = ()
+    max_time: Duration = Duration("7 d")
+    default_time: Duration = Duration("4 h")
+    preemption: Flag = True
+    """Whether work of a higher priority requeues work of a lower one."""
+    health_check_interval: Duration = Duration("5 min")
+    options: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$", max_length=64)], Text] = {}
+    """Further keys of slurm.conf, as they stand; they win over what is rendered. A key the version does not know is
+    a finding."""
+
+    @model_validator(mode="after")
+    def _names(self) -> SlurmScheduler:
+        for twice in unique(self.partitions):
+            raise ValueError(f"two partitions are called {twice!r}")
+        for twice in unique(self.controllers):
+            raise ValueError(f"two controllers are called {twice!r}")
+        if sum(partition.default for partition in self.partitions) > 1:
+            raise ValueError("more than one partition is the default")
+        return self
+
+
+class KubernetesScheduler(Model):
+    """Kubernetes with a batch queue: Kueue, or Volcano."""
+
+    kind: Literal["kubernetes"]
+    version: ReleaseText
+    queue: Literal["kueue", "volcano"] = "kueue"
+    queue_version: ReleaseText | None = None
+    """Release of the queue; empty means the newest in the catalog."""
+    controllers: Annotated[tuple[Host, ...], Field(min_length=1, max_length=9)] = (
+        Host(name="cp1"),
+        Host(name="cp2"),
+        Host(name="cp3"),
+    )
+    """Control-plane nodes; used on-prem only, a cloud brings its own."""
+    gitops: Literal["none", "flux", "argocd"] = "none"
+    """Wrappers for a GitOps controller around the bundle."""
+
+    @model_validator(mode="after")
+    def _names(self) -> KubernetesScheduler:
+        for twice in unique(self.controllers):
+            raise ValueError(f"two controllers are called {twice!r}")
+        return self
+
+
+Scheduler = Annotated[SlurmScheduler | KubernetesScheduler, Field(discriminator="kind")]

@@ -1,0 +1,50 @@
+"""Where a cluster stands: a machine room of one's own, or a region of a cloud."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from .base import Model, Name, Text
+
+__all__ = ["AwsSite", "AzureSite", "GcpSite", "OnPremSite", "Site"]
+
+
+class OnPremSite(Model):
+    """A machine room of one's own; everything physical is declared under ``facility``."""
+
+    kind: Literal["onprem"]
+    location: Text
+    """The place by name, as the catalog's locations have it where carbon is to be known (``stockholm``)."""
+
+
+class _CloudSite(Model):
+    region: Text
+    zones: tuple[Text, ...] = ()
+    """Availability zones to use, in order; empty means: any that sells the machines."""
+
+
+class AwsSite(_CloudSite):
+    """A region of Amazon Web Services."""
+
+    kind: Literal["aws"]
+
+
+class GcpSite(_CloudSite):
+    """A region of Google Cloud."""
+
+    kind: Literal["gcp"]
+    project: Text | None = None
+    """The project; empty means the provider's default."""
+
+
+class AzureSite(_CloudSite):
+    """A region of Microsoft Azure."""
+
+    kind: Literal["azure"]
+    resource_group: Name | None = None
+    """An existing resource group; empty means a new one."""
+
+
+Site = Annotated[OnPremSite | AwsSite | GcpSite | AzureSite, Field(discriminator="kind")]
