@@ -1,1 +1,108 @@
-"""Declare an AI supercomputer once; plan, render and use it."""
+"""Declare an AI supercomputer once; plan it, render its configuration, run jobs on it.
+
+>>> import supercloud as sc
+>>> plan = sc.resolve(sc.load("examples/01-minimal/cluster.yaml"))
+>>> sc.render(plan, "slurm").write("out/slurm")
+>>> job = sc.submit(sc.JobSpec(name="hello", command=["hostname"]), plan)
+>>> job.result()
+
+These names are the public face; everything else is an implementation detail. They are imported on first use, so that
+``import supercloud`` costs nothing and needs no optional package.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ._version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from .catalog import Catalog as Catalog
+    from .errors import CatalogError as CatalogError
+    from .errors import Finding as Finding
+    from .errors import InputError as InputError
+    from .errors import JobFailed as JobFailed
+    from .errors import SpecError as SpecError
+    from .errors import SupercloudError as SupercloudError
+    from .errors import WorkError as WorkError
+    from .jobs import Job as Job
+    from .jobs import place as place
+    from .jobs import submit as submit
+    from .jobs import why_not as why_not
+    from .plan.diff import diff as diff
+    from .plan.document import document as document
+    from .plan.model import Plan as Plan
+    from .plan.resolve import resolve as resolve
+    from .primitives.bundle import Bundle as Bundle
+    from .spec import ClusterSpec as ClusterSpec
+    from .spec import FleetSpec as FleetSpec
+    from .spec import JobSpec as JobSpec
+    from .spec.loader import load as load
+    from .spec.loader import load_fleet as load_fleet
+    from .spec.loader import load_job as load_job
+    from .targets import render as render
+
+_HOME = {
+    "Bundle": "primitives.bundle",
+    "Catalog": "catalog",
+    "CatalogError": "errors",
+    "ClusterSpec": "spec",
+    "Finding": "errors",
+    "FleetSpec": "spec",
+    "InputError": "errors",
+    "Job": "jobs",
+    "JobFailed": "errors",
+    "JobSpec": "spec",
+    "Plan": "plan.model",
+    "SpecError": "errors",
+    "SupercloudError": "errors",
+    "WorkError": "errors",
+    "diff": "plan.diff",
+    "document": "plan.document",
+    "load": "spec.loader",
+    "load_fleet": "spec.loader",
+    "load_job": "spec.loader",
+    "place": "jobs",
+    "render": "targets",
+    "resolve": "plan.resolve",
+    "submit": "jobs",
+    "why_not": "jobs",
+}
+
+__all__ = [
+    "Bundle",
+    "Catalog",
+    "CatalogError",
+    "ClusterSpec",
+    "Finding",
+    "FleetSpec",
+    "InputError",
+    "Job",
+    "JobFailed",
+    "JobSpec",
+    "Plan",
+    "SpecError",
+    "SupercloudError",
+    "WorkError",
+    "diff",
+    "document",
+    "load",
+    "load_fleet",
+    "load_job",
+    "place",
+    "render",
+    "resolve",
+    "submit",
+    "why_not",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_HOME[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

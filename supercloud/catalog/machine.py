@@ -98,6 +98,8 @@ class ScalableUnit(Model):
     """The block the maker's reference architecture builds clusters of."""
 
     nodes: Count
+    radix: Count | None = None
+    """Ports at link speed of the leaves it is drawn for; with other leaves its size follows from theirs."""
     leaf_down: Count | None = None
     """Node-facing ports used per leaf; absent: half of them."""
     pod: Literal["su", "rail"] | None = None
@@ -127,6 +129,7 @@ class Machine(Fact):
     memory: Size | None = None
     accelerators: Installed | None = None
     adapters: tuple[Adapter, ...] = ()
+    """Two entries of one role and different kinds are two ways to run the same ports."""
     disks: tuple[LocalDisk, ...] = ()
     domain_nodes: Count = 1
     """Machines that share one scale-up domain (18 trays of an NVL72 rack)."""

@@ -16,9 +16,12 @@ class SlurmKeys(Model):
     slurm: tuple[Text, ...]
     node: tuple[Text, ...]
     partition: tuple[Text, ...]
+    nodeset: tuple[Text, ...]
     gres: tuple[Text, ...]
     cgroup: tuple[Text, ...]
     slurmdbd: tuple[Text, ...]
+    topology: tuple[Text, ...]
+    """Of topology.conf; topology.yaml has a schema of its own."""
 
 
 class SlurmAbilities(Model):
@@ -31,6 +34,10 @@ class SlurmAbilities(Model):
     topology_yaml: Flag
     """Whether topology.yaml is read, several topologies side by side with it."""
     block_sizes_key: Literal["BlockLevels", "BlockSizes"] | None = None
+    short_blocks: Flag = False
+    """Whether a block may have fewer nodes than the first size; elsewhere the controller does not start."""
+    block_rank: Flag = False
+    """TopologyParam=BlockAsNodeRank."""
     auth: tuple[Literal["munge", "slurm", "jwt"], ...]
     autodetect: tuple[Text, ...]
     imex: Flag

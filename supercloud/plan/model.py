@@ -174,7 +174,8 @@ class Locality:
     """How near nodes are to each other, seen one way. ``levels`` run from the innermost outwards.
 
     ``kind`` says how a scheduler should see it: ``tree`` (any number of levels, all nodes under one root), ``block``
-    (one level of equal scale-up domains), ``torus3d`` (``dims``; hosts in x-fastest order), ``flat``.
+    (one level of equal scale-up domains), ``torus3d`` (``dims``; hosts row-major: the last dimension runs fastest),
+    ``flat``.
     """
 
     name: str
@@ -241,9 +242,14 @@ class FacilityPlan:
     cooling: str
 
     @property
-    def rack_count(self) -> int:
-        """All racks."""
-        return sum(group.count for group in self.racks)
+    def node_racks(self) -> int:
+        """Racks that hold nodes of pools."""
+        return sum(group.count for group in self.racks if group.pool)
+
+    @property
+    def network_racks(self) -> int:
+        """Racks that hold switches."""
+        return sum(group.count for group in self.racks if not group.pool)
 
     @property
     def densest(self) -> Power:
@@ -289,7 +295,7 @@ class Plan:
     storage: tuple[StoragePlan, ...]
     facility: FacilityPlan | None
     tenants: tuple[TenantPlan, ...]
-    max_time: Duration
+    max_time: Duration | None
     findings: tuple[Finding, ...] = ()
     suppressed: tuple[Suppressed, ...] = ()
 

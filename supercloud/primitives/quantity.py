@@ -448,7 +448,6 @@ class Operations(Quantity):
     shown = ("GFLOPS", "TFLOPS", "PFLOPS", "EFLOPS")
 
 
-
 # What a product of two quantities is, and the factor between the base units (a rate counts bits, a size bytes).
 _PRODUCTS: dict[tuple[type[Quantity], type[Quantity]], tuple[type[Quantity], Fraction]] = {
     (Power, Duration): (Energy, Fraction(1)),

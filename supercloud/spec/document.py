@@ -95,8 +95,10 @@ def parse_yaml(text: str, file: str = "") -> Document:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 0
         problem = ", ".join(part for part in (error.context, error.problem) if part) or "this is no YAML"
-        raise SpecError(f"{file or 'the text'} cannot be read",
-                        [Finding("yaml", "error", "", problem, "mend the syntax at this line", file, line)]) from None  # fmt: skip
+        raise SpecError(
+            f"{file or 'the text'} cannot be read",
+            [Finding("yaml", "error", "", problem, "mend the syntax at this line", file, line)],
+        ) from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise SpecError(f"{file or 'the text'} cannot be read: {first}") from None
@@ -177,8 +179,9 @@ class _Reader:
         return text
 
 
-_PLAIN_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "timestamp", "value",
-                                                        "merge")}  # fmt: skip
+_PLAIN_TAGS = {
+    f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "timestamp", "value", "merge")
+}
 
 
 def _written(number: Any, text: str) -> Any:
@@ -193,8 +196,10 @@ def read_json(path: Path) -> Document:
         data = json.loads(text, object_pairs_hook=_no_twins, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         problem = f"{error.msg}, column {error.colno}"
-        raise SpecError(f"{path} cannot be read", [Finding("json", "error", "", problem, "mend the syntax at this line",
-                                                          str(path), error.lineno)]) from None  # fmt: skip
+        raise SpecError(
+            f"{path} cannot be read",
+            [Finding("json", "error", "", problem, "mend the syntax at this line", str(path), error.lineno)],
+        ) from None
     except (ValueError, RecursionError) as error:
         raise SpecError(f"{path} cannot be read: {error or 'nested too deeply'}") from None
     try:
@@ -248,7 +253,8 @@ def _real_place(location: tuple[str | int, ...], data: Any) -> Place:
 
 
 def _shown(value: object) -> str:
-    value = getattr(value, "text", value)
+    if hasattr(value, "text"):
+        return str(value.text)
     text = json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, dict | list) else repr(value)
     return text if len(text) <= 80 else f"{text[:77]}…"
 
@@ -276,8 +282,10 @@ def _explain(item: Any, place: Place, data: Any, model: type[BaseModel]) -> tupl
     if kind == "missing":
         return f"{str(place[-1] if place else item['loc'][-1])!r} is missing", "add it"
     if kind in ("literal_error", "union_tag_invalid", "enum"):
-        expected = [part.strip().strip("'") for part in re.split(r", | or ", str(
-            context.get("expected") or context.get("expected_tags") or ""))]  # fmt: skip
+        expected = [
+            part.strip().strip("'")
+            for part in re.split(r", | or ", str(context.get("expected") or context.get("expected_tags") or ""))
+        ]
         tag = context.get("tag", value)
         return f"{_shown(tag)} is not one of {', '.join(expected)}", nearest(str(tag), expected)
     if kind == "union_tag_not_found":
@@ -297,14 +305,17 @@ def _fields_at(model: type[BaseModel], place: Place, data: Any) -> list[str]:
     candidates: list[type[BaseModel]] = [model]
     here = data
     for part in place:
-        here = here[part] if isinstance(here, Mapping | list) else None
+        here = here[part] if isinstance(here, Mapping) or (isinstance(here, list) and isinstance(part, int)) else None
         if isinstance(part, int):
             continue
         fields = [candidate.model_fields[part] for candidate in candidates if part in candidate.model_fields]
         candidates = [inner for info in fields for inner in _models_in(info)]
     if isinstance(here, Mapping) and "kind" in here and len(candidates) > 1:
-        tagged = [c for c in candidates if "kind" in c.model_fields
-                  and here["kind"] in get_args(c.model_fields["kind"].annotation)]  # fmt: skip
+        tagged = [
+            c
+            for c in candidates
+            if "kind" in c.model_fields and here["kind"] in get_args(c.model_fields["kind"].annotation)
+        ]
         candidates = tagged or candidates
     return sorted({name for candidate in candidates for name in candidate.model_fields})
 

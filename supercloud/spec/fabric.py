@@ -41,6 +41,8 @@ class Fabric(Model):
 
     name: Name
     kind: FabricKind
+    role: Literal["compute", "storage", "in-band", "management"] | None = None
+    """Which adapters of the machines it joins; empty means the fabric's name where that is a role, else compute."""
     shape: Literal["rail-optimized", "fat-tree", "clos", "torus"] | None = None
     switch: Text | None = None
     """Name of a switch in the catalog, for all tiers."""

@@ -24,7 +24,7 @@ def _as_tuple(value: object) -> object:
 class Accelerators(Model):
     """How many accelerators, and which will do."""
 
-    type: Annotated[tuple[Text, ...], BeforeValidator(_as_tuple)] = ()
+    type: Annotated[tuple[Text, ...], BeforeValidator(_as_tuple, json_schema_input_type=Text | tuple[Text, ...])] = ()
     """A name (``h100``), a lower bound (``>=h100``), or several in order of preference; empty means any."""
     count: Natural
     memory: Size | None = None

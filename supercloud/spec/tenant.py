@@ -47,5 +47,3 @@ class Budget(Model):
     tenant: Name
     per: Literal["day", "week", "month", "quarter", "year"] = "month"
     limit: Money
-
-

@@ -1,0 +1,36 @@
+#!/bin/sh
+# The road in two minutes: declare, plan, render, submit. Needs nothing but the supercloud command.
+set -eu
+cd "$(dirname "$0")/.."
+SUPERCLOUD_STATE=$(mktemp -d)
+OUT=$(mktemp -d)
+export SUPERCLOUD_STATE
+trap 'rm -rf "$SUPERCLOUD_STATE" "$OUT"' EXIT
+
+run() {
+    printf '\n$ %s\n' "$*"
+    "$@" 2>&1
+}
+
+for example in 01-minimal 02-superpod 03-nvl72 04-roce-24k; do
+    run supercloud plan "examples/$example/cluster.yaml"
+done
+for example in 01-minimal 02-superpod 03-nvl72 04-roce-24k; do
+    printf '\n$ %s\n' "supercloud render examples/$example/cluster.yaml --out out/$example"
+    supercloud render "examples/$example/cluster.yaml" --out "$OUT/$example" 2>&1 | sed "s#$OUT#out#g"
+done
+
+run supercloud place examples/02-superpod/job.yaml --on examples/02-superpod/cluster.yaml
+run supercloud submit examples/01-minimal/job.yaml --on examples/01-minimal/cluster.yaml --engine local
+run supercloud wait 1
+run supercloud logs 1
+run supercloud jobs
+
+cat <<'END'
+
+That was the whole road, on this machine. Try next:
+  supercloud init my.yaml --machine dgx-b200 --nodes 64 && supercloud plan my.yaml
+  supercloud catalog machines
+  supercloud why-not examples/02-superpod/job.yaml --on examples/01-minimal/cluster.yaml
+  make test
+END

@@ -1,0 +1,5 @@
+"""``python -m supercloud``."""
+
+from .cli import main
+
+main()

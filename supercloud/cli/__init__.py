@@ -1,0 +1,77 @@
+"""The command line: one file a verb, and this list of them.
+
+A verb's module has a function of the verb's name with typer annotations; heavy imports stand inside it, so that
+``supercloud --help`` stays quick. To add a verb: a file, and a line in ``VERBS``.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import typer
+
+from .._version import __version__
+from ..errors import SupercloudError
+
+__all__ = ["VERBS", "app", "main"]
+
+VERBS: dict[str, str] = {
+    "init": "Declare",
+    "plan": "Declare",
+    "check": "Declare",
+    "render": "Declare",
+    "diff": "Declare",
+    "catalog": "Look up",
+    "schema": "Look up",
+    "place": "Jobs",
+    "why-not": "Jobs",
+    "submit": "Jobs",
+    "jobs": "Jobs",
+    "logs": "Jobs",
+    "wait": "Jobs",
+    "cancel": "Jobs",
+}
+
+app = typer.Typer(
+    name="supercloud",
+    help="Declare an AI supercomputer once; plan it, render its configuration, run jobs on it.",
+    epilog="Start with: supercloud init cluster.yaml",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"supercloud {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+) -> None:
+    pass
+
+
+for _verb, _panel in VERBS.items():
+    _name = _verb.replace("-", "_")
+    _module = import_module(f".{_name}", __name__)
+    app.command(name=_verb, rich_help_panel=_panel, epilog=_module.EPILOG)(getattr(_module, _name))
+
+
+def main() -> None:
+    """Run the command line; errors of ours become a text and an exit code, never a traceback."""
+    try:
+        app()
+    except SupercloudError as error:
+        from .output import fail
+
+        sys.exit(fail(error))
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,39 @@
+"""``supercloud plan``: what was decided."""
+
+from __future__ import annotations
+
+import typer
+
+from .options import Json, SpecFile, plan_of
+from .output import columns, findings, note, result
+
+EPILOG = "Example: supercloud plan examples/02-superpod/cluster.yaml · next: supercloud render"
+
+
+def plan(spec: SpecFile, as_json: Json = False) -> None:
+    """Show what a spec becomes: machines, fabrics, storage, power, and everything that is wrong with it."""
+    decided = plan_of(spec)
+    if as_json:
+        from ..plan.document import document
+
+        typer.echo(document(decided).model_dump_json(indent=1))
+    else:
+        from ..plan.summary import rows
+
+        for line in columns(rows(decided)):
+            result(line)
+        findings(decided.findings)
+        for item in decided.suppressed:
+            result(
+                f"accepted: {item.finding.path}: {item.finding.problem} [{item.finding.check}] because {item.reason}"
+            )
+        _next(spec.name, str(spec), len(decided.errors), len(decided.findings))
+    raise typer.Exit(2 if decided.errors else 0)
+
+
+def _next(name: str, spec: str, errors: int, found: int) -> None:
+    if errors:
+        note(f"{errors} error(s): mend {name}, then plan again")
+    else:
+        said = "no problems found" if not found else "nothing that forbids rendering"
+        note(f"{said} · next: supercloud render {spec}")

@@ -1,0 +1,48 @@
+"""``supercloud render``: the files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .options import Json, SpecFile, plan_of
+from .output import note, result, result_json
+
+EPILOG = "Example: supercloud render cluster.yaml --target slurm --out out/pod1 · next: read INSTALL.md in the output"
+
+
+def render(
+    spec: SpecFile,
+    target: Annotated[
+        list[str] | None, typer.Option(help="What to render; may be repeated. Default: all that apply.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder to write. Default: out/<name of the cluster>.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a folder that holds other files.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Write the configuration of a cluster into a folder, one subfolder a target."""
+    from ..primitives.bundle import Bundle
+    from ..targets import render as render_target
+    from ..targets import targets_for
+
+    decided = plan_of(spec)
+    names = target or targets_for(decided)
+    bundle = Bundle({})
+    for name in names:
+        bundle |= render_target(decided, name).under(name)
+    folder = out or Path("out") / decided.name
+    bundle.write(folder, force=force)
+    if as_json:
+        result_json({"folder": str(folder), "files": list(bundle)})
+        return
+    for path in bundle:
+        result(f"{folder / path}")
+    note(f"{len(bundle)} files written · next: {_read_first(bundle, folder)}")
+
+
+def _read_first(bundle: Iterable[str], folder: Path) -> str:
+    guide = next((path for path in bundle if path.endswith("INSTALL.md")), None)
+    return f"read {folder / guide}" if guide else "apply them"

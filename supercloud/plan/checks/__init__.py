@@ -1,0 +1,95 @@
+"""What can be wrong with a plan: small named functions in a registry.
+
+A check is a generator ``def some_name(plan, catalog) -> Iterator[Finding]``; the name of the function with dashes is
+the name that findings carry and ``suppress:`` uses. To add one, write it in the file of its subject and add it to
+``CHECKS``. Checks only read: nothing is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from ...catalog import Catalog
+from ...errors import Finding, nearest
+from ..model import Plan, Suppressed
+from . import fabric, power, racks, sharing, slurm, storage
+
+__all__ = ["CHECKS", "Check", "check_name", "run_checks"]
+
+Check = Callable[[Plan, Catalog], Iterator[Finding]]
+
+CHECKS: tuple[Check, ...] = (
+    fabric.fabric_rails_disjoint,
+    fabric.fabric_split_domain,
+    fabric.fabric_unused,
+    power.carbon_unknown,
+    power.cooling_density,
+    power.cooling_method,
+    power.cooling_supply,
+    power.power_budget,
+    power.power_headroom,
+    power.power_unknown,
+    racks.rack_power,
+    sharing.mig_profile,
+    sharing.shard_capable,
+    sharing.tenant_accounting,
+    sharing.tenant_limits,
+    storage.storage_mount,
+    storage.storage_throughput_unknown,
+    *slurm.CHECKS,
+)
+
+
+def check_name(check: Check) -> str:
+    """The name findings of a check carry."""
+    return check.__name__.replace("_", "-")
+
+
+def run_checks(plan: Plan, catalog: Catalog) -> Plan:
+    """The plan with every finding of every check, the accepted ones set apart."""
+    found = [*plan.findings, *(finding for check in CHECKS for finding in check(plan, catalog))]
+    names = {check_name(check) for check in CHECKS}
+    kept, suppressed = [], []
+    used: set[int] = set()
+    for finding in found:
+        index = _accepted(plan, finding) if finding.check in names else None
+        if index is None:
+            kept.append(finding)
+        else:
+            used.add(index)
+            suppressed.append(Suppressed(finding, plan.spec.suppress[index].reason))
+    for index, item in enumerate(plan.spec.suppress):
+        path = f"suppress[{index}]"
+        if item.check not in names:
+            hard = any(finding.check == item.check for finding in found)
+            problem = (
+                f"{item.check!r} cannot be suppressed: nothing can be decided without it"
+                if hard
+                else (f"there is no check {item.check!r}")
+            )
+            kept.append(Finding("suppress-unknown", "error", f"{path}.check", problem, nearest(item.check, names)))
+        elif index not in used:
+            kept.append(
+                Finding(
+                    "suppress-unused",
+                    "note",
+                    path,
+                    f"{item.check} found nothing to suppress",
+                    "remove the entry when the reason is gone",
+                )
+            )
+    order = {"error": 0, "warning": 1, "note": 2}
+    kept.sort(key=lambda finding: order[finding.level])
+    return replace(plan, findings=tuple(dict.fromkeys(kept)), suppressed=tuple(suppressed))
+
+
+def _accepted(plan: Plan, finding: Finding) -> int | None:
+    return next(
+        (
+            index
+            for index, item in enumerate(plan.spec.suppress)
+            if item.check == finding.check and item.path in (None, finding.path)
+        ),
+        None,
+    )

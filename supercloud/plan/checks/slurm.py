@@ -1,0 +1,3 @@
+"""Checks of what a Slurm release can do."""
+
+CHECKS = ()

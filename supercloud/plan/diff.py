@@ -1,0 +1,97 @@
+"""What changes between two plans, and what of it replaces or renames things that run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from .document import document
+from .model import Plan
+
+__all__ = ["Change", "diff"]
+
+Impact = Literal["adds", "removes", "changes", "replaces"]
+
+# Changing these means new machines, new names, or a network built again; everything else is changed in place.
+_REPLACING = {
+    "machine",
+    "hosts",
+    "addresses",
+    "cidr",
+    "domain",
+    "shape",
+    "switch_models",
+    "site",
+    "kind",
+    "name",
+    "planes",
+    "rails",
+    "capacity_bytes",
+}
+# Derived from other things that are listed themselves, or not part of the cluster.
+_SILENT = {"findings", "suppressed", "version", "localities", "features"}
+
+
+@dataclass(frozen=True)
+class Change:
+    """One difference: where, from what, to what, and what it does to a running cluster."""
+
+    path: str
+    old: Any
+    new: Any
+    impact: Impact
+
+
+def diff(old: Plan, new: Plan) -> list[Change]:
+    """All differences between two plans, in the order of the published document."""
+    changes: list[Change] = []
+    _walk("", document(old).model_dump(), document(new).model_dump(), changes)
+    return changes
+
+
+def _walk(path: str, old: Any, new: Any, changes: list[Change]) -> None:
+    if old == new:
+        return
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in dict.fromkeys([*old, *new]):
+            if key not in _SILENT:
+                _walk(f"{path}.{key}" if path else key, old.get(key), new.get(key), changes)
+        return
+    if _named(old) and _named(new):
+        before, after = ({item["name"]: item for item in items} for items in (old, new))
+        for name in dict.fromkeys([*before, *after]):
+            _walk(f"{path}[{name}]", before.get(name), after.get(name), changes)
+        return
+    if old is None or new is None:
+        whole = isinstance(old if new is None else new, dict)
+        impact: Impact = ("removes" if new is None else "adds") if whole else "changes"
+        shown = (old or {}).get("name") if whole and old else old, (new or {}).get("name") if whole and new else new
+        changes.append(Change(path, *shown, impact))
+        return
+    changes.append(Change(path, old, new, _impact(path, old, new)))
+
+
+def _named(items: Any) -> bool:
+    return isinstance(items, list) and all(isinstance(item, dict) and "name" in item for item in items)
+
+
+def _impact(path: str, old: Any, new: Any) -> Impact:
+    field = path.rpartition(".")[2]
+    if field in ("hosts", "addresses") and isinstance(old, str) and isinstance(new, str):
+        return "changes" if _only_longer(old, new) else "replaces"
+    if field == "capacity_bytes":
+        return "changes" if new > old else "replaces"
+    if path.startswith("facility"):
+        return "changes"
+    return "replaces" if field in _REPLACING else "changes"
+
+
+def _only_longer(old: str, new: str) -> bool:
+    """Whether one list of hosts or addresses continues the other: nothing that exists is renamed."""
+    start = 0
+    for a, b in zip(old, new, strict=False):
+        if a != b:
+            break
+        start += 1
+    head = old[:start]
+    return "[" in head and "-" in head[head.rindex("[") :] or "," in head

@@ -1,0 +1,373 @@
+"""The published plan: what ``supercloud plan --json`` prints, versioned, with a schema of its own.
+
+Numbers carry their unit in the name of the field. Fields are added within a version; a field that goes or changes its
+meaning makes a new version.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from ..primitives.quantity import Rate
+from .model import FabricPlan, Locality, Plan, PoolPlan, StoragePlan
+
+__all__ = ["PLAN_VERSION", "PlanDocument", "document", "plan_schema"]
+
+PLAN_VERSION: Literal[1] = 1
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class SiteDocument(_Part):
+    kind: str
+    place: str
+    carbon_g_per_kwh: float | None
+    """Of the grid there; null where it is not known."""
+
+
+class HostDocument(_Part):
+    name: str
+    address: str
+
+
+class SchedulerDocument(_Part):
+    kind: str
+    version: str
+    controllers: list[HostDocument]
+    database: HostDocument | None
+    partitions: list[str]
+
+
+class PoolDocument(_Part):
+    name: str
+    machine: str
+    nodes: int
+    """All of them, spares included."""
+    spares: int
+    accelerator: str | None
+    accelerators_per_node: int
+    accelerators: int
+    hosts: str
+    """Folded, such as ``train-[0001-0127]``."""
+    addresses: str
+    """In the order of the hosts."""
+    fabrics: list[str]
+    features: list[str]
+
+
+class SwitchCounts(_Part):
+    leaf: int
+    spine: int
+    core: int
+
+
+class CableCounts(_Part):
+    node_leaf: int
+    leaf_spine: int
+    spine_core: int
+    manager: int
+    """Of subnet managers."""
+    node_node: int
+    """Of a torus."""
+
+
+class FabricDocument(_Part):
+    name: str
+    kind: str
+    shape: str
+    pools: list[str]
+    speed_gb_s: float | None
+    """Speed of one link in Gb/s."""
+    rails: int
+    planes: int
+    unit_nodes: int | None
+    """Nodes of a scalable unit."""
+    switch_models: dict[str, str]
+    """Tier -> switch."""
+    switches: SwitchCounts
+    cables: CableCounts
+    bisection: float | None
+    """Bandwidth between the worst halves over that of one half's nodes; null where we do not own the wires."""
+
+
+class GroupDocument(_Part):
+    name: str
+    hosts: str
+    parent: str | None
+    """Name of the group of the next level."""
+
+
+class LevelDocument(_Part):
+    name: str
+    groups: list[GroupDocument]
+
+
+class LocalityDocument(_Part):
+    name: str
+    kind: str
+    levels: list[LevelDocument]
+    """From the innermost outwards."""
+    dims: list[int]
+
+
+class StorageDocument(_Part):
+    name: str
+    kind: str
+    capacity_bytes: int | None
+    read_gb_s: float | None
+    """GB/s, bytes."""
+    write_gb_s: float | None
+    mount: str | None
+    basis: str
+
+
+class RackDocument(_Part):
+    pool: str
+    """Empty for switches."""
+    rack: str | None
+    racks: int
+    nodes_per_rack: int
+    kw: float
+    """Of a full rack."""
+    units: int
+    limited_by: str
+
+
+class FacilityDocument(_Part):
+    racks: int
+    """Racks that hold nodes."""
+    network_racks: int
+    rack_groups: list[RackDocument]
+    it_kw: float
+    nodes_kw: float
+    switches_kw: float
+    budget_kw: float | None
+    headroom_kw: float | None
+    densest_rack_kw: float
+    cooling: str
+    energy_mwh_year: float
+    """Of IT at full power."""
+    cost_usd_year: float | None
+    carbon_t_year: float | None
+    unknown: list[str]
+    """What was counted as 0 or by a lower bound, because nobody sourced it."""
+
+
+class TenantDocument(_Part):
+    name: str
+    share: int
+    fraction: float
+    priority: str
+
+
+class FindingDocument(_Part):
+    check: str
+    level: str
+    path: str
+    problem: str
+    hint: str
+    file: str
+    line: int
+
+
+class SuppressedDocument(_Part):
+    check: str
+    path: str
+    problem: str
+    reason: str
+
+
+class PlanDocument(_Part):
+    """A resolved cluster."""
+
+    version: Literal[1]
+    name: str
+    site: SiteDocument
+    scheduler: SchedulerDocument
+    domain: str
+    cidr: str
+    nodes: int
+    accelerators: int
+    pools: list[PoolDocument]
+    fabrics: list[FabricDocument]
+    localities: list[LocalityDocument]
+    storage: list[StorageDocument]
+    facility: FacilityDocument | None
+    tenants: list[TenantDocument]
+    findings: list[FindingDocument]
+    suppressed: list[SuppressedDocument]
+
+
+def document(plan: Plan) -> PlanDocument:
+    """The publishable form of a plan."""
+    carbon = plan.site.location.carbon if plan.site.location else None
+    return PlanDocument(
+        version=PLAN_VERSION,
+        name=plan.name,
+        site=SiteDocument(
+            kind=plan.site.kind, place=plan.site.place, carbon_g_per_kwh=carbon.to("gCO2e/kWh") if carbon else None
+        ),
+        scheduler=SchedulerDocument(
+            kind=plan.scheduler.kind,
+            version=plan.scheduler.version,
+            controllers=[HostDocument(name=host.name, address=host.address) for host in plan.scheduler.controllers],
+            database=HostDocument(name=plan.scheduler.database.name, address=plan.scheduler.database.address)
+            if plan.scheduler.database
+            else None,
+            partitions=[partition.name for partition in plan.scheduler.partitions],
+        ),
+        domain=plan.network.domain,
+        cidr=plan.network.cidr,
+        nodes=plan.nodes,
+        accelerators=plan.accelerators,
+        pools=[_pool(pool) for pool in plan.pools],
+        fabrics=[_fabric(fabric) for fabric in plan.fabrics],
+        localities=[_locality(locality) for locality in plan.localities],
+        storage=[_storage(item) for item in plan.storage],
+        facility=_facility(plan),
+        tenants=[
+            TenantDocument(name=item.name, share=item.share, fraction=round(item.fraction, 6), priority=item.priority)
+            for item in plan.tenants
+        ],
+        findings=[
+            FindingDocument(
+                check=item.check,
+                level=item.level,
+                path=item.path,
+                problem=item.problem,
+                hint=item.hint,
+                file=item.file,
+                line=item.line,
+            )
+            for item in plan.findings
+        ],
+        suppressed=[
+            SuppressedDocument(
+                check=item.finding.check, path=item.finding.path, problem=item.finding.problem, reason=item.reason
+            )
+            for item in plan.suppressed
+        ],
+    )
+
+
+def _pool(pool: PoolPlan) -> PoolDocument:
+    return PoolDocument(
+        name=pool.name,
+        machine=pool.machine.name,
+        nodes=pool.nodes,
+        spares=pool.spares,
+        accelerator=pool.accelerator.name if pool.accelerator else None,
+        accelerators_per_node=pool.per_node,
+        accelerators=pool.accelerators,
+        hosts=str(pool.hosts),
+        addresses=str(pool.addresses),
+        fabrics=list(pool.fabrics),
+        features=list(pool.features),
+    )
+
+
+def _fabric(fabric: FabricPlan) -> FabricDocument:
+    cables = fabric.cables
+    bisection = getattr(fabric.wiring, "bisection", None)
+    return FabricDocument(
+        name=fabric.name,
+        kind=fabric.kind,
+        shape=fabric.shape,
+        pools=list(fabric.pools),
+        speed_gb_s=fabric.speed.to("Gb/s") if fabric.speed else None,
+        rails=fabric.rails,
+        planes=fabric.planes,
+        unit_nodes=fabric.su_nodes,
+        switch_models={tier.name: tier.switch.name for tier in fabric.tiers},
+        switches=SwitchCounts(
+            leaf=fabric.switches("leaf"), spine=fabric.switches("spine"), core=fabric.switches("core")
+        ),
+        cables=CableCounts(
+            node_leaf=cables.get("node_leaf", 0),
+            leaf_spine=cables.get("leaf_spine", 0),
+            spine_core=cables.get("spine_core", 0),
+            manager=cables.get("manager", 0),
+            node_node=cables.get("node_node", 0),
+        ),
+        bisection=round(bisection, 6) if bisection is not None else None,
+    )
+
+
+def _locality(locality: Locality) -> LocalityDocument:
+    levels = []
+    for index, level in enumerate(locality.levels):
+        outer = locality.levels[index + 1].groups if index + 1 < len(locality.levels) else ()
+        levels.append(
+            LevelDocument(
+                name=level.name,
+                groups=[
+                    GroupDocument(
+                        name=group.name,
+                        hosts=str(group.hosts),
+                        parent=outer[group.parent].name if group.parent is not None and outer else None,
+                    )
+                    for group in level.groups
+                ],
+            )
+        )
+    return LocalityDocument(name=locality.name, kind=locality.kind, levels=levels, dims=list(locality.dims))
+
+
+def _storage(item: StoragePlan) -> StorageDocument:
+    return StorageDocument(
+        name=item.name,
+        kind=item.kind,
+        capacity_bytes=item.capacity.ceil("B") if item.capacity else None,
+        read_gb_s=_gigabytes(item.read),
+        write_gb_s=_gigabytes(item.write),
+        mount=item.mount,
+        basis=item.basis,
+    )
+
+
+def _gigabytes(rate: Rate | None) -> float | None:
+    return round(rate.to("GB/s"), 6) if rate else None
+
+
+def _facility(plan: Plan) -> FacilityDocument | None:
+    hall = plan.facility
+    if hall is None:
+        return None
+    return FacilityDocument(
+        racks=hall.node_racks,
+        network_racks=hall.network_racks,
+        rack_groups=[
+            RackDocument(
+                pool=group.pool,
+                rack=group.rack.name if group.rack else None,
+                racks=group.count,
+                nodes_per_rack=group.nodes_per_rack,
+                kw=round(group.power.to("kW"), 3),
+                units=group.units,
+                limited_by=group.limited_by,
+            )
+            for group in hall.racks
+        ],
+        it_kw=round(hall.it.to("kW"), 3),
+        nodes_kw=round(hall.nodes.to("kW"), 3),
+        switches_kw=round(hall.switches.to("kW"), 3),
+        budget_kw=round(hall.budget.to("kW"), 3) if hall.budget else None,
+        headroom_kw=round((hall.budget - hall.it).to("kW"), 3) if hall.budget else None,
+        densest_rack_kw=round(hall.densest.to("kW"), 3),
+        cooling=hall.cooling,
+        energy_mwh_year=round(hall.energy_year.to("MWh"), 3),
+        cost_usd_year=round(hall.cost_year.to("USD"), 2) if hall.cost_year else None,
+        carbon_t_year=round(hall.carbon_year.to("tCO2e"), 3) if hall.carbon_year else None,
+        unknown=list(hall.unknown),
+    )
+
+
+def plan_schema() -> dict[str, Any]:
+    """The JSON Schema of the published plan."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | PlanDocument.model_json_schema(
+        mode="serialization"
+    )

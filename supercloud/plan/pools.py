@@ -1,0 +1,94 @@
+"""Pools: machines looked up, hosts named, addresses given."""
+
+from __future__ import annotations
+
+import re
+
+from ..catalog import Accelerator, Catalog, Machine
+from ..errors import InputError, UnknownName
+from ..primitives.addresses import AddressRun, allocate
+from ..primitives.nodes import HostRange
+from ..primitives.quantity import Size
+from ..spec import ClusterSpec, Pool
+from .model import NetworkPlan, PoolPlan
+from .problems import Problems
+
+__all__ = ["network_and_pools"]
+
+# Enough for 9,999 nodes without a change of width: growing a pool must not rename its nodes.
+_HOST_DIGITS = 4
+_SERVICE_HOSTS = 250
+
+
+def network_and_pools(
+    spec: ClusterSpec, catalog: Catalog, problems: Problems
+) -> tuple[NetworkPlan, tuple[PoolPlan, ...]]:
+    """The ordinary network and every pool whose machine is known."""
+    onprem = spec.site.kind == "onprem"
+    cidr = spec.network.cidr or ("10.0.0.0/8" if onprem else "10.0.0.0/16")
+    domain = spec.network.domain or f"{spec.name}.internal"
+    needs = {"": _SERVICE_HOSTS} | {pool.name: pool.nodes for pool in spec.pools}
+    try:
+        blocks = allocate(cidr, needs)
+    except InputError as error:
+        problems.error("addresses", "network.cidr", str(error), "give a larger network")
+        blocks = allocate("0.0.0.0/0", needs)  # so that everything else can still be checked
+    network = NetworkPlan(cidr, domain, blocks[""])
+    pools = []
+    for index, pool in enumerate(spec.pools):
+        machine = _machine(pool, f"pools[{index}].machine", spec.site.kind, catalog, problems)
+        if machine is None:
+            continue
+        accelerator = _accelerator(machine, f"pools[{index}].machine", catalog, problems)
+        width = max(_HOST_DIGITS, len(str(pool.nodes)))
+        hosts = HostRange(f"{pool.hostname or pool.name}-", 1, pool.nodes, width)
+        pools.append(
+            PoolPlan(
+                name=pool.name,
+                machine=machine,
+                accelerator=accelerator,
+                nodes=pool.nodes,
+                spares=pool.spares,
+                hosts=hosts,
+                addresses=AddressRun(blocks[pool.name], 0, pool.nodes),
+                fabrics=pool.fabrics,
+                features=_features(pool, accelerator),
+                slicing=pool.slicing,
+                imex=machine.domain_nodes > 1 if pool.imex is None else pool.imex,
+                reserved_cores=pool.reserve.cores,
+                reserved_memory=pool.reserve.memory or Size(0, "B"),
+            )
+        )
+    return network, tuple(pools)
+
+
+def _machine(pool: Pool, path: str, site: str, catalog: Catalog, problems: Problems) -> Machine | None:
+    try:
+        machine = catalog.machine(pool.machine)
+    except UnknownName as error:
+        problems.unknown(path, error)
+        return None
+    if machine.provider != site:
+        problems.error(
+            "machine-site", path, f"{machine.name} is a machine of {machine.provider}, the site is {site}",
+            f"take a machine of {site}: supercloud catalog machines",
+        )  # fmt: skip
+    return machine
+
+
+def _accelerator(machine: Machine, path: str, catalog: Catalog, problems: Problems) -> Accelerator | None:
+    if machine.accelerators is None:
+        return None
+    try:
+        return catalog.accelerator(machine.accelerators.type)
+    except UnknownName as error:
+        problems.unknown(path, error)
+        return None
+
+
+def _features(pool: Pool, accelerator: Accelerator | None) -> tuple[str, ...]:
+    """What a job can ask for: accelerator, machine, pool, and what the user added. Sorted, without repeats."""
+    names = {pool.name, re.sub(r"[^A-Za-z0-9_.-]", "_", pool.machine), *pool.features}
+    if accelerator and accelerator.gres:
+        names.add(accelerator.gres)
+    return tuple(sorted(names))

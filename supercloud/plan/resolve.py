@@ -1,0 +1,73 @@
+"""From a declaration to a plan: the pipeline, on one screen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from ..catalog import Catalog, Location
+from ..spec import ClusterSpec, SlurmScheduler
+from ..spec.loader import Loaded
+from .checks import run_checks
+from .fabrics import fabrics_of
+from .facility import facility_of
+from .localities import localities_of
+from .model import Plan, SitePlan
+from .pools import network_and_pools
+from .problems import Problems
+from .scheduling import scheduler_of, tenants_of
+from .storage import storage_of
+
+__all__ = ["resolve"]
+
+
+def resolve(spec: ClusterSpec | Loaded[ClusterSpec], catalog: Catalog | None = None) -> Plan:
+    """Decide everything about a cluster. Never raises for what a spec says: what is wrong is in ``plan.findings``.
+
+    Given a loaded spec, findings name file and line, and an overlay folder named in it is used.
+    """
+    loaded = spec if isinstance(spec, Loaded) else None
+    declared = loaded.model if loaded else cast(ClusterSpec, spec)
+    facts = catalog or catalog_for(declared, Path(loaded.document.file).parent if loaded else Path())
+    problems = Problems()
+
+    site = _site(declared, facts)
+    network, pools = network_and_pools(declared, facts, problems)
+    scheduler = scheduler_of(declared, network, facts, problems)
+    fabrics = fabrics_of(declared, pools, facts, problems)
+    localities = localities_of(declared, pools, fabrics)
+    storage = storage_of(declared, pools, facts, problems)
+    facility = facility_of(declared, site, pools, fabrics, facts, problems)
+    tenants = tenants_of(declared, problems)
+
+    slurm = declared.scheduler if isinstance(declared.scheduler, SlurmScheduler) else None
+    plan = Plan(
+        spec=declared,
+        name=declared.name,
+        site=site,
+        scheduler=scheduler,
+        network=network,
+        pools=pools,
+        fabrics=fabrics,
+        localities=localities,
+        storage=storage,
+        facility=facility,
+        tenants=tenants,
+        max_time=slurm.max_time if slurm else None,
+        findings=tuple(problems.findings),
+    )
+    plan = run_checks(plan, facts)
+    return replace(plan, findings=tuple(map(loaded.locate, plan.findings))) if loaded else plan
+
+
+def catalog_for(spec: ClusterSpec, folder: Path) -> Catalog:
+    """The shipped catalog with the overlays of the environment and of the spec, whose folder is given."""
+    return Catalog.default(folder / spec.catalog) if spec.catalog else Catalog.default()
+
+
+def _site(spec: ClusterSpec, catalog: Catalog) -> SitePlan:
+    place = spec.site.location if spec.site.kind == "onprem" else spec.site.region
+    known = place.lower() in catalog.names("locations")
+    location = cast(Location, catalog.get("locations", place.lower())) if known else None
+    return SitePlan(spec.site.kind, place, location)

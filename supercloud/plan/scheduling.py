@@ -1,0 +1,70 @@
+"""The scheduler as decided: release, hosts, partitions; and the tenants with their parts."""
+
+from __future__ import annotations
+
+from ..catalog import Catalog, SlurmRelease
+from ..errors import UnknownName
+from ..spec import ClusterSpec, SlurmScheduler
+from ..spec.scheduler import Host, Partition
+from .model import HostPlan, NetworkPlan, SchedulerPlan, TenantPlan
+from .problems import Problems
+
+__all__ = ["scheduler_of", "tenants_of"]
+
+# Service hosts are numbered from here inside the management block: below are gateways and virtual addresses.
+_FIRST_SERVICE_HOST = 11
+
+
+def scheduler_of(spec: ClusterSpec, network: NetworkPlan, catalog: Catalog, problems: Problems) -> SchedulerPlan:
+    """Everything about the scheduler that does not depend on nodes."""
+    declared = spec.scheduler
+    controllers = tuple(_host(host, index, network) for index, host in enumerate(declared.controllers))
+    if not isinstance(declared, SlurmScheduler):
+        return SchedulerPlan(declared.kind, declared.version, declared, None, controllers, None, ())
+    release: SlurmRelease | None = None
+    try:
+        release = catalog.slurm(declared.version)
+    except UnknownName as error:
+        problems.unknown("scheduler.version", error)
+    database = None
+    if declared.accounting:
+        host = declared.database
+        same = next((item for item in controllers if host and item.name == host.name), None)
+        database = same or (_host(host, len(controllers), network) if host else controllers[0])
+    partitions = _partitions(spec, declared, problems)
+    return SchedulerPlan("slurm", declared.version, declared, release, controllers, database, partitions)
+
+
+def _host(host: Host, index: int, network: NetworkPlan) -> HostPlan:
+    address = host.address or str(network.management.network_address + _FIRST_SERVICE_HOST + index)
+    return HostPlan(host.name, address)
+
+
+def _partitions(spec: ClusterSpec, slurm: SlurmScheduler, problems: Problems) -> tuple[Partition, ...]:
+    """Partitions as declared, or one per pool; the first is the default unless one says it is."""
+    names = {pool.name for pool in spec.pools}
+    tenants = {tenant.name for tenant in spec.tenants}
+    for index, partition in enumerate(slurm.partitions):
+        for position, pool in enumerate(partition.pools):
+            if pool not in names:
+                problems.unknown(f"scheduler.partitions[{index}].pools[{position}]", UnknownName("pool", pool, names))
+        for position, account in enumerate(partition.accounts):
+            if account not in tenants:
+                where = f"scheduler.partitions[{index}].accounts[{position}]"
+                problems.unknown(where, UnknownName("tenant", account, tenants))
+    partitions = slurm.partitions or tuple(Partition(name=pool.name, pools=(pool.name,)) for pool in spec.pools)
+    if any(partition.default for partition in partitions):
+        return partitions
+    return (partitions[0].model_copy(update={"default": True}), *partitions[1:])
+
+
+def tenants_of(spec: ClusterSpec, problems: Problems) -> tuple[TenantPlan, ...]:
+    """Tenants with their fraction of the whole."""
+    total = sum(tenant.share for tenant in spec.tenants)
+    if spec.tenants and not total:
+        problems.error("tenant-shares", "tenants", "the shares add up to 0", "give at least one tenant a share")
+    return tuple(
+        TenantPlan(tenant.name, tenant.share, tenant.share / (total or 1), tenant.priority, tenant.users, tenant.limits,
+                   tenant.borrow)
+        for tenant in spec.tenants
+    )  # fmt: skip

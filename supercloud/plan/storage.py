@@ -1,0 +1,91 @@
+"""Storage: capacity and the throughput that was asked for, whichever way it was said."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from ..catalog import Catalog, StorageTiers
+from ..catalog.storage import TierRate
+from ..errors import UnknownName
+from ..primitives.quantity import Rate
+from ..spec import ClusterSpec, Storage
+from .model import PoolPlan, StoragePlan
+from .problems import Problems
+
+__all__ = ["storage_of"]
+
+
+def storage_of(
+    spec: ClusterSpec, pools: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems
+) -> tuple[StoragePlan, ...]:
+    """Every file system and object store of the spec."""
+    fabrics = {fabric.name for fabric in spec.fabrics}
+    plans = []
+    for index, item in enumerate(spec.storage):
+        if item.fabric and item.fabric not in fabrics:
+            problems.unknown(f"storage[{index}].fabric", UnknownName("fabric", item.fabric, fabrics))
+        read, write, basis = _throughput(item, f"storage[{index}]", pools, catalog, problems)
+        plans.append(StoragePlan(item.name, item.kind, item.capacity, read, write, item.mount, item.fabric, basis))
+    return tuple(plans)
+
+
+def _throughput(
+    item: Storage, path: str, pools: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems
+) -> tuple[Rate | None, Rate | None, str]:
+    ways = [way for way in ("tier", "throughput", "throughput_per_tib") if getattr(item, way) is not None]
+    if len(ways) > 1:
+        problems.error(
+            "storage-throughput", path, f"throughput is said in {len(ways)} ways: {', '.join(ways)}", "keep one of them"
+        )
+    if item.throughput:
+        return item.throughput.read, item.throughput.write, "declared"
+    if item.throughput_per_tib:
+        if item.capacity is None:
+            problems.error(
+                "storage-throughput",
+                f"{path}.throughput_per_tib",
+                "throughput per TiB of no capacity",
+                "set 'capacity'",
+            )
+            return None, None, ""
+        rate = item.throughput_per_tib * item.capacity.to("TiB")
+        return rate, rate, f"{item.throughput_per_tib.bytes_text} for each TiB"
+    if item.tier:
+        return _by_tier(item.tier, f"{path}.tier", pools, catalog, problems)
+    return None, None, ""
+
+
+def _by_tier(
+    tier: str, path: str, pools: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems
+) -> tuple[Rate | None, Rate | None, str]:
+    """What the reference architecture asks for so many scalable units, in between linearly, beyond in proportion."""
+    tables = [cast(StorageTiers, table) for table in catalog.all("storage-tiers")]
+    accelerators = sum(pool.accelerators for pool in pools)
+    largest_unit = max((_unit_accelerators(pool) for pool in pools), default=0)
+    # the table whose scalable unit is nearest to that of the machines
+    table = min(tables, key=lambda table: (abs(table.unit_accelerators - largest_unit), table.name), default=None)
+    if table is None or not accelerators:
+        problems.error("storage-tier", path, "no accelerators to size a tier for", "set 'throughput' instead")
+        return None, None, ""
+    rows = sorted((row for row in table.aggregate if row.tier == tier), key=lambda row: row.units)
+    if not rows:
+        problems.error("storage-tier", path, f"{table.name} has no tier {tier!r}", "set 'throughput' instead")
+        return None, None, ""
+    units = max(1, -(-accelerators // table.unit_accelerators))
+    return _at(rows, units, "read"), _at(rows, units, "write"), f"tier {tier} of {table.name} for {units} units"
+
+
+def _unit_accelerators(pool: PoolPlan) -> int:
+    unit = pool.machine.scalable_unit
+    return (unit.nodes if unit else 0) * pool.per_node
+
+
+def _at(rows: list[TierRate], units: int, side: str) -> Rate:
+    below = [row for row in rows if row.units <= units]
+    above = [row for row in rows if row.units > units]
+    if below and above:
+        low, high = below[-1], above[0]
+        part = (units - low.units) / (high.units - low.units)
+        return cast(Rate, getattr(low, side) + (getattr(high, side) - getattr(low, side)) * part)
+    nearest = below[-1] if below else above[0]
+    return cast(Rate, getattr(nearest, side) * (units / nearest.units if below else 1))

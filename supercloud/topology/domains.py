@@ -1,0 +1,59 @@
+"""Locality: which nodes are near each other, as ranges of node numbers.
+
+Convention: levels are listed **innermost first** (nearest neighbours first, the whole fabric last), as tiers are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One level of locality: a partition of nodes 0..nodes-1 into consecutive domains; every answer is arithmetic.
+
+    `hops` is the number of switches between two nodes that share a domain of this level and none further in.
+    `share` is the number of links that leave a full domain over the number of node ports in it: 1 or more is
+    non-blocking, and 0 says that nothing leaves it (the whole fabric).
+    """
+
+    name: str
+    nodes: int
+    size: int  # nodes in a full domain
+    hops: int
+    share: float = 0.0
+    within: int = 0  # domains start afresh at multiples of this; 0 = they follow each other without a break
+
+    @property
+    def _span(self) -> tuple[int, int]:
+        """Nodes after which domains start afresh, and the number of domains in them."""
+        span = self.within or self.size
+        return span, -(-span // self.size)
+
+    @property
+    def count(self) -> int:
+        """How many domains there are, short ones included."""
+        span, per_span = self._span
+        return self.nodes // span * per_span + -(-(self.nodes % span) // self.size)
+
+    def domain_of(self, node: int) -> int:
+        """The domain that a node is in. Raises IndexError for a node that is not there."""
+        if not 0 <= node < self.nodes:
+            raise IndexError(f"node {node} is not one of the {self.nodes} nodes")
+        span, per_span = self._span
+        return node // span * per_span + node % span // self.size
+
+    def domain(self, index: int) -> range:
+        """The nodes of one domain. Raises IndexError for a domain that is not there."""
+        if not 0 <= index < self.count:
+            raise IndexError(f"domain {index} is not one of the {self.count} of level {self.name}")
+        span, per_span = self._span
+        start = index // per_span * span + index % per_span * self.size
+        return range(start, min(start + self.size, (index // per_span + 1) * span, self.nodes))
+
+    def __iter__(self) -> Iterator[range]:
+        return (self.domain(index) for index in range(self.count))
+
+    def __len__(self) -> int:
+        return self.count

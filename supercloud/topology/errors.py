@@ -1,0 +1,22 @@
+"""The one error of this package: numbers that do not make a fabric."""
+
+from __future__ import annotations
+
+
+class TopologyError(ValueError):
+    """The numbers given do not make a fabric: what is wrong, with the values, and what would fit."""
+
+    def __init__(self, problem: str, hint: str) -> None:
+        super().__init__(problem, hint)
+        self.problem = problem
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.problem}; {self.hint}"
+
+
+def require(least: int, **values: int | None) -> None:
+    """Refuse a value below `least`; None means "not given" and passes."""
+    for name, value in values.items():
+        if value is not None and value < least:
+            raise TopologyError(f"{name} is {value}", f"{name} must be {least} or more")

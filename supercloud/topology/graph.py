@@ -1,0 +1,202 @@
+"""The canonical graph: switch tiers, link groups and levels of locality, all of them arithmetic.
+
+Builders make a `Fabric`; schedulers, cabling and placement only read one. Tiers, link groups and levels are listed
+from the nodes outwards. A new shape is a new file with a function that returns a Fabric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from .domains import Level
+from .grid import Grid
+from .links import Link, LinkGroup, NodeLinks
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Axis(NamedTuple):
+    """One index of a switch's name, and how many values it takes."""
+
+    name: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """All switches of one layer, over all planes: leaf, spine or core.
+
+    `axes`, outermost first, give a switch its place: leaf 11 of axes (plane 1, su 4, rail 8, leaf 1) is (0, 1, 3, 0).
+    `down` ports from port 0 face the nodes, the last `up` ports face the core.
+    """
+
+    name: str
+    axes: tuple[Axis, ...]
+    radix: int  # ports at link speed
+    down: int  # of a fully used switch
+    up: int
+
+    @property
+    def count(self) -> int:
+        return prod(axis.size for axis in self.axes)
+
+    @property
+    def spare(self) -> int:
+        """Ports that even a fully used switch leaves free."""
+        return self.radix - self.down - self.up
+
+    @property
+    def oversubscription(self) -> float:
+        """Ports down per port up: 1 is non-blocking, 0 says that there is nothing above."""
+        return self.down / self.up if self.up else 0.0
+
+    def coordinates(self, index: int) -> tuple[int, ...]:
+        """The place of a switch along each axis. Raises IndexError for a switch that is not there."""
+        if not 0 <= index < self.count:
+            raise IndexError(f"{self.name} {index} is not one of the {self.count}")
+        places: list[int] = []
+        for axis in reversed(self.axes):
+            index, place = divmod(index, axis.size)
+            places.append(place)
+        return tuple(reversed(places))
+
+    def index(self, *places: int) -> int:
+        """The switch at a place. Raises IndexError for a place that is not there."""
+        index = 0
+        for place, axis in zip(places, self.axes, strict=True):
+            if not 0 <= place < axis.size:
+                raise IndexError(f"{axis.name} {place} is not one of the {axis.size} of tier {self.name}")
+            index = index * axis.size + place
+        return index
+
+
+_Named = TypeVar("_Named", Tier, Level)
+
+
+class FabricColumns(NamedTuple):
+    """All links of a fabric as equally long arrays; kinds are positions in `Fabric.kinds`."""
+
+    source_kind: NDArray[np.int8]
+    source: NDArray[np.int64]
+    source_port: NDArray[np.int64]
+    target_kind: NDArray[np.int8]
+    target: NDArray[np.int64]
+    target_port: NDArray[np.int64]
+    plane: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Fabric:
+    """How nodes 0..nodes-1 are wired, as numbers; no size of it grows with the number of nodes.
+
+    `bisection` is the bandwidth at the narrowest level between the worst two halves of the nodes over the bandwidth
+    of all node ports in one half, at most 1. `cross_rail_hops` is the least number of switches between two rails,
+    None where the network does not join rails (traffic between them goes through a node).
+    """
+
+    shape: str  # rail-optimized, fat-tree, clos, torus
+    nodes: int
+    node_ports: int  # per node, over all planes
+    planes: int
+    rails: int
+    tiers: tuple[Tier, ...]
+    link_groups: tuple[LinkGroup, ...]
+    levels: tuple[Level, ...]
+    bisection: float
+    cross_rail_hops: int | None = 1
+    grid: Grid | None = None  # of a torus
+
+    @property
+    def rails_are_disjoint(self) -> bool:
+        """True if no switch path leads from one rail to another."""
+        return self.cross_rail_hops is None
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of device that links join, in order of first mention: node, leaf, ..."""
+        return tuple(dict.fromkeys(k for g in self.link_groups for k in (g.source_kind, g.target_kind)))
+
+    @property
+    def switch_counts(self) -> dict[str, int]:
+        """Switches by tier, all planes: {'leaf': 32, 'spine': 16}."""
+        return {tier.name: tier.count for tier in self.tiers}
+
+    @property
+    def link_counts(self) -> dict[str, int]:
+        """Links by link group, all planes: {'node-leaf': 1016, 'reserved-leaf': 4, 'leaf-spine': 1024}."""
+        counts: dict[str, int] = {}
+        for group in self.link_groups:
+            counts[group.name] = counts.get(group.name, 0) + group.count
+        return counts
+
+    def tier(self, name: str) -> Tier:
+        """The tier of that name. Raises LookupError."""
+        return _named(self.tiers, name)
+
+    def level(self, name: str) -> Level:
+        """The level of locality of that name. Raises LookupError."""
+        return _named(self.levels, name)
+
+    def attachment(self, node: int, nic: int, plane: int = 0) -> Link:
+        """The link at NIC `nic` of a node in one plane (rail-optimized: nic = rail*ports_per_rail + port)."""
+        group = self.link_groups[0]
+        if not isinstance(group, NodeLinks):
+            raise LookupError(f"the nodes of a {self.shape} are not attached to switches")
+        if not (0 <= node < group.nodes and 0 <= nic < group.nics and 0 <= plane < group.planes):
+            raise IndexError(f"node {node}, nic {nic}, plane {plane} is not in this fabric")
+        number = group.number(node, nic, plane)
+        return next(group.links(number, number + 1))
+
+    def hops(self, one: int, other: int, rails: tuple[int, int] = (0, 0)) -> int | None:
+        """Switches on the shortest way between two nodes: 0 same node, 1 leaf, 3 by spine, 5 by core.
+
+        `rails` are the rails it leaves and arrives on; None says that there is no way between them. In a torus:
+        links.
+        """
+        if self.grid is not None:
+            return self.grid.distance(one, other)
+        inside = next(level for level in self.levels if level.domain_of(one) == level.domain_of(other))
+        if one == other:
+            return 0
+        if rails[0] == rails[1]:
+            return inside.hops
+        return None if self.cross_rail_hops is None else max(inside.hops, self.cross_rail_hops)
+
+    def links(self) -> Iterator[Link]:
+        """Every link once, group by group, one at a time."""
+        for group in self.link_groups:
+            yield from group
+
+    def columns(self) -> FabricColumns:
+        """Every link once, in the order of `links`, as arrays."""
+        import numpy as np
+
+        parts = [group.columns() for group in self.link_groups]
+        sizes = [group.count for group in self.link_groups]
+        source_kinds = [self.kinds.index(group.source_kind) for group in self.link_groups]
+        target_kinds = [self.kinds.index(group.target_kind) for group in self.link_groups]
+        empty = np.zeros(0, dtype=np.int64)
+        source, source_port, target, target_port, plane = (
+            (np.concatenate([empty, *column]) for column in zip(*parts, strict=True)) if parts else (empty,) * 5
+        )
+        return FabricColumns(
+            np.repeat(np.array(source_kinds, dtype=np.int8), sizes),
+            source,
+            source_port,
+            np.repeat(np.array(target_kinds, dtype=np.int8), sizes),
+            target,
+            target_port,
+            plane,
+        )
+
+
+def _named(things: tuple[_Named, ...], name: str) -> _Named:
+    for thing in things:
+        if thing.name == name:
+            return thing
+    raise LookupError(f"no {name}: there is {', '.join(thing.name for thing in things) or 'nothing'}")

@@ -1,0 +1,210 @@
+"""Links as arithmetic: a link group is a rule that turns a link's number into its two ends.
+
+One formula of `//`, `%`, `*` and `+` serves both the lazy walk (plain integers) and the bulk one (numpy arrays), so
+the two cannot disagree and nothing is stored per link. A new way of wiring is a subclass with `count` and `ends`.
+
+Devices are numbered from 0 within their kind, over all planes (plane-major); ports are numbered from 0 within their
+device. The ports towards the nodes are the first ones, the ports towards the core are the last ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Link(NamedTuple):
+    """One cable: the end nearer to the nodes first."""
+
+    source_kind: str
+    source: int
+    source_port: int
+    target_kind: str
+    target: int
+    target_port: int
+    plane: int
+
+
+class Columns(NamedTuple):
+    """Many links as equally long integer arrays; the kinds are those of the group they come from."""
+
+    source: NDArray[np.int64]
+    source_port: NDArray[np.int64]
+    target: NDArray[np.int64]
+    target_port: NDArray[np.int64]
+    plane: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkGroup:
+    """All links between two kinds of device, enumerable without being stored."""
+
+    source_kind: str
+    target_kind: str
+
+    @property
+    def name(self) -> str:
+        """Both kinds, nearer to the nodes first: `leaf-spine`."""
+        return f"{self.source_kind}-{self.target_kind}"
+
+    @property
+    def count(self) -> int:
+        """How many links there are; O(1)."""
+        raise NotImplementedError
+
+    def ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
+        """Source, source port, target, target port and plane of link `number`, an integer or an integer array."""
+        raise NotImplementedError
+
+    def links(self, start: int = 0, stop: int | None = None) -> Iterator[Link]:
+        """The links numbered start to stop, one at a time."""
+        for number in range(*slice(start, stop).indices(self.count)):
+            source, source_port, target, target_port, plane = self.ends(number)
+            yield Link(self.source_kind, source, source_port, self.target_kind, target, target_port, plane)
+
+    def columns(self, start: int = 0, stop: int | None = None) -> Columns:
+        """The links numbered start to stop, as arrays of int64."""
+        import numpy as np
+
+        first, last, _ = slice(start, stop).indices(self.count)
+        return Columns(*self.ends(np.arange(first, max(first, last), dtype=np.int64)))
+
+    def __iter__(self) -> Iterator[Link]:
+        return self.links()
+
+    def __len__(self) -> int:
+        return self.count
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLinks(LinkGroup):
+    """Node to leaf. Nodes stand in units, units in blocks; all nodes of a block share the same `sides` leaves.
+
+    In a rail-optimized fabric the unit is the SU and side r is rail r; in a fat-tree a block has one leaf. Leaf of
+    (unit, side, block) = `unit*unit_stride + side*side_stride + block`. A node's port is `nic*planes + plane`: the
+    ports of one NIC, one per plane, are neighbours.
+    """
+
+    nodes: int
+    planes: int
+    nics: int  # node ports per plane
+    unit: int  # nodes per unit
+    block: int  # nodes per block
+    sides: int  # leaves per block
+    unit_stride: int
+    side_stride: int
+    leaves: int  # per plane
+
+    @property
+    def count(self) -> int:
+        return self.nodes * self.nics * self.planes
+
+    @property
+    def nics_per_side(self) -> int:
+        """Ports of one node on one leaf."""
+        return -(-self.nics // self.sides)
+
+    def number(self, node: int, nic: int, plane: int = 0) -> int:
+        """The number of the link at that port of that node."""
+        return (plane * self.nodes + node) * self.nics + nic
+
+    def ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
+        per_plane = self.nodes * self.nics
+        plane, rest = number // per_plane, number % per_plane
+        node, nic = rest // self.nics, rest % self.nics
+        unit, place = node // self.unit, node % self.unit
+        side = nic // self.nics_per_side
+        leaf = plane * self.leaves + unit * self.unit_stride + side * self.side_stride + place // self.block
+        port = place % self.block * self.nics_per_side + nic % self.nics_per_side
+        return node, nic * self.planes + plane, leaf, port, plane
+
+
+@dataclass(frozen=True, slots=True)
+class ReservedLinks(LinkGroup):
+    """Something else on the leaves (a subnet manager): a device with one port to each (leaf, port) of `places`."""
+
+    places: tuple[tuple[int, int], ...]
+    planes: int
+    leaves: int  # per plane
+
+    @property
+    def count(self) -> int:
+        return len(self.places) * self.planes
+
+    def ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
+        plane, place = number // len(self.places), number % len(self.places)
+        if isinstance(number, int):
+            leaf, port = self.places[place]
+        else:
+            import numpy as np
+
+            leaf, port = np.asarray(self.places, dtype=np.int64)[place].T
+        return number, number * 0, plane * self.leaves + leaf, port, plane
+
+
+@dataclass(frozen=True, slots=True)
+class TierLinks(LinkGroup):
+    """One switch tier to the next: within a group every lower switch has the same number of links to every upper one.
+
+    The lower switches come in sections (a plane, or one rail of it). A group is `size` consecutive switches of a
+    section, the last one perhaps short: a pod. Or, `strided`, every `size`-th switch: all spines with the same
+    place in their pod.
+    """
+
+    planes: int
+    per_plane: int  # lower switches per plane
+    uplinks: int  # of each lower switch
+    first_port: int  # of the uplinks
+    section: int  # lower switches per section
+    size: int
+    strided: bool
+    width: int  # upper switches per group
+
+    @property
+    def count(self) -> int:
+        return self.planes * self.per_plane * self.uplinks
+
+    def group_of(self, switch: Any) -> tuple[Any, Any]:
+        """The group of a lower switch, counted over all planes, and its place in the group."""
+        section, rest = switch // self.section, switch % self.section
+        high, low = rest // self.size, rest % self.size
+        if self.strided:
+            return section * self.size + low, high
+        return section * -(-self.section // self.size) + high, low
+
+    def ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
+        switch, uplink = number // self.uplinks, number % self.uplinks
+        group, place = self.group_of(switch)
+        parallel = self.uplinks // self.width
+        upper = group * self.width + uplink // parallel
+        upper_port = place * parallel + uplink % parallel
+        return switch, self.first_port + uplink, upper, upper_port, switch // self.per_plane
+
+
+@dataclass(frozen=True, slots=True)
+class RingLinks(LinkGroup):
+    """Neighbour to neighbour along one axis of a grid, from port `2*axis` (forward) to port `2*axis + 1` (backward)."""
+
+    axis: int
+    size: int  # nodes along the axis
+    stride: int  # distance of neighbours in node numbers
+    rings: int  # lines of nodes along this axis
+    closed: bool  # the last node is linked to the first
+
+    @property
+    def count(self) -> int:
+        return self.rings * (self.size if self.closed else self.size - 1)
+
+    def ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
+        per_ring = self.size if self.closed else self.size - 1
+        ring, here = number // per_ring, number % per_ring
+        corner = ring // self.stride * self.stride * self.size + ring % self.stride
+        there = (here + 1) % self.size
+        zero = number * 0
+        forward, backward = zero + 2 * self.axis, zero + 2 * self.axis + 1
+        return corner + here * self.stride, forward, corner + there * self.stride, backward, zero

@@ -1,0 +1,90 @@
+"""Fat-trees: all NICs of a node on one leaf, pods of leaves, full bandwidth unless the leaves are oversubscribed.
+
+With radix k, down = k/2 and a full tree this is the k-ary fat-tree of Al-Fares et al., SIGCOMM 2008: k pods, k*k/2
+leaves and spines each, k*k/4 cores, k**3/4 ports.
+"""
+
+from __future__ import annotations
+
+from ..errors import TopologyError, require
+from ..graph import Axis, Fabric
+from ..links import NodeLinks
+from ..switched import assemble, check_fit, leaf_ports
+from ..tiers import Oversubscription, Radix, Units, Upper, most_down, per_step, per_tier
+
+
+def fat_tree(
+    nodes: int,
+    *,
+    nics: int,
+    radix: Radix,
+    leaves: int | None = None,
+    down: int | None = None,
+    uplinks: int | None = None,
+    planes: int = 1,
+    tiers: int | None = None,
+    pod_leaves: int | None = None,
+    spines: int | None = None,
+    oversubscription: Oversubscription = 1.0,
+    reserved: int = 0,
+) -> Fabric:
+    """Wire nodes with `nics` ports each per plane, whole nodes to a leaf; no rails.
+
+    A node with more NICs than a leaf takes gets as many whole leaves as it needs. Fabrics that fit one switch get
+    one switch, unless `tiers` says otherwise; with three tiers pods have as many leaves as the spines can
+    non-blockingly join, evenly shared out, or `pod_leaves`. `leaves` is the
+    number built (as many as needed, unless given). The other numbers are those of `rail_optimized`.
+
+    Raises TopologyError, with the numbers and what would fit.
+    """
+    require(1, nodes=nodes, nics=nics, leaves=leaves, down=down, uplinks=uplinks)
+    require(1, planes=planes, tiers=tiers, pod_leaves=pod_leaves)
+    require(0, reserved=reserved)
+    leaf_radix, spine_radix, core_radix = per_tier(radix)
+    leaf_ratio, spine_ratio = per_step(oversubscription)
+    by_hand = down is not None or uplinks is not None or spines is not None or leaves is not None
+    if tiers is None and not by_hand and nodes * nics + reserved <= leaf_radix:
+        tiers = 1
+    down, up = leaf_ports(leaf_radix, leaf_ratio, down=down, uplinks=uplinks, step=1, alone=tiers == 1)
+    block, sides = max(1, down // nics), -(-nics // down)
+
+    def limit(radix: int, ratio: float) -> int:
+        """The most nodes at another radix and leaf oversubscription."""
+        most = most_down(radix, ratio)
+        if most < 1:
+            return 0
+        upper = Upper(radix, radix, spine_ratio, tiers, pod_units, large_pods=True)
+        return max(1, most // nics) * upper.max_units(tiers or 3, Units(1, -(-nics // most), 1, most))
+
+    needed = -(-nodes // block)
+    units = Units(leaves // sides if leaves else needed, sides, 1, up)
+    if units.count < needed:
+        raise TopologyError(f"{nodes} nodes do not fit {leaves} leaves", f"build {needed * sides} leaves")
+    pod_units = max(1, pod_leaves // sides) if pod_leaves else None
+    upper = Upper(spine_radix, core_radix, spine_ratio, tiers, pod_units, spines, large_pods=True)
+    check_fit(nodes, nics, block, units, upper, radix, None if by_hand or tiers == 1 else limit)
+    hosts = NodeLinks(
+        "node",
+        "leaf",
+        nodes=nodes,
+        planes=planes,
+        nics=nics,
+        unit=block,
+        block=block,
+        sides=sides,
+        unit_stride=sides,
+        side_stride=1,
+        leaves=units.total,
+    )
+    return assemble(
+        "fat-tree",
+        hosts,
+        upper.lay_out(units),
+        radix=radix,
+        down=down,
+        leaf_axes=(Axis("node", units.count), Axis("leaf", sides)) if sides > 1 else (Axis("leaf", units.count),),
+        unit_name="leaf",
+        rails=sides,
+        reserved=reserved,
+        cross_rail_hops=3 if sides > 1 else 1,
+    )

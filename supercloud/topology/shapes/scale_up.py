@@ -1,0 +1,135 @@
+"""Scale-up domains: accelerators that share memory bandwidth, apart from and inside of the network.
+
+NVLink 8 (DGX H100: one node, 4 switch chips, 18 links a GPU), NVLink 72 (GB200: 18 nodes, 18 switch chips, one link
+from each GPU to each: RA-11338-001 V01), Infinity Fabric (8 accelerators, each linked to each other one), ICI and
+NeuronLink (a torus).
+
+Accelerators are numbered node by node. The last domain may be short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..domains import Level
+from ..errors import TopologyError, require
+from ..grid import Grid
+from ..links import LinkGroup
+from .torus import ring_links
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleUp:
+    """How accelerators 0..nodes*accelerators-1 are joined in domains of whole nodes."""
+
+    kind: str  # switched, mesh, torus
+    nodes: int
+    accelerators: int  # of a node
+    switches: int  # of a domain
+    level: Level  # the domains, in nodes; hops = switches between two accelerators
+    link_groups: tuple[LinkGroup, ...]
+
+    @property
+    def domain_accelerators(self) -> int:
+        """Accelerators of a full domain."""
+        return self.level.size * self.accelerators
+
+    @property
+    def switch_count(self) -> int:
+        return self.switches * self.level.count
+
+    @property
+    def link_count(self) -> int:
+        return sum(group.count for group in self.link_groups)
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchLinks(LinkGroup):
+    """Accelerator to scale-up switch: the links of an accelerator go round the switches of its domain in turn."""
+
+    accelerators: int
+    each: int  # links of an accelerator
+    domain: int  # accelerators of a full domain
+    switches: int  # of a domain
+
+    @property
+    def count(self) -> int:
+        return self.accelerators * self.each
+
+    def ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
+        accelerator, link = number // self.each, number % self.each
+        switch = accelerator // self.domain * self.switches + link % self.switches
+        port = accelerator % self.domain * -(-self.each // self.switches) + link // self.switches
+        return accelerator, link, switch, port, number * 0
+
+
+@dataclass(frozen=True, slots=True)
+class MeshLinks(LinkGroup):
+    """Every accelerator of a domain to every other: first all at distance 1 round the circle, then at 2, ..."""
+
+    first: int  # number of the first accelerator
+    domains: int
+    size: int  # accelerators of a domain
+    parallel: int  # links between two accelerators
+
+    @property
+    def count(self) -> int:
+        return self.domains * (self.size * (self.size - 1) // 2) * self.parallel
+
+    def ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
+        pair, strand = number // self.parallel, number % self.parallel
+        pairs = self.size * (self.size - 1) // 2
+        domain, rest = pair // pairs, pair % pairs
+        one, apart = rest % self.size, rest // self.size + 1
+        base = self.first + domain * self.size
+        back = self.size - apart
+        one_port, other_port = (apart - 1) * self.parallel + strand, (back - 1) * self.parallel + strand
+        return base + one, one_port, base + (one + apart) % self.size, other_port, number * 0
+
+
+def scale_up_switched(nodes: int, *, accelerators: int, links: int, switches: int, domain: int = 1) -> ScaleUp:
+    """Domains of `domain` nodes whose accelerators have `links` each, spread over the `switches` of the domain.
+
+    Raises TopologyError for numbers below 1.
+    """
+    require(1, nodes=nodes, accelerators=accelerators, links=links, switches=switches, domain=domain)
+    group = SwitchLinks("accelerator", "switch", nodes * accelerators, links, domain * accelerators, switches)
+    return ScaleUp("switched", nodes, accelerators, switches, Level("scale-up", nodes, domain, 1), (group,))
+
+
+def scale_up_mesh(nodes: int, *, accelerators: int, domain: int = 1, parallel: int = 1) -> ScaleUp:
+    """Domains of `domain` nodes, each accelerator with `parallel` links to each other one: n(n-1)/2 pairs.
+
+    Raises TopologyError for numbers below 1.
+    """
+    require(1, nodes=nodes, accelerators=accelerators, domain=domain, parallel=parallel)
+    full, short = divmod(nodes, domain)
+    size = domain * accelerators
+    parts = ((0, full, size), (full * size, 1 if short else 0, short * accelerators))
+    groups = tuple(
+        MeshLinks("accelerator", "accelerator", first, domains, size, parallel)
+        for first, domains, size in parts
+        if domains and size > 1
+    )
+    return ScaleUp("mesh", nodes, accelerators, 0, Level("scale-up", nodes, domain, 0), groups)
+
+
+def scale_up_torus(
+    nodes: int, *, accelerators: int, dims: Sequence[int], wrap: bool | Sequence[bool] = True
+) -> ScaleUp:
+    """Domains that are tori of accelerators, `dims` along each axis; all of them full.
+
+    Raises TopologyError if a torus is not made of whole nodes, or the last one would be short.
+    """
+    require(1, nodes=nodes, accelerators=accelerators)
+    grid = Grid(tuple(dims), (wrap,) * len(dims) if isinstance(wrap, bool) else tuple(wrap))
+    domain, rest = divmod(grid.nodes, accelerators)
+    if rest or not domain or nodes % domain:
+        raise TopologyError(
+            f"{nodes} nodes of {accelerators} accelerators do not make whole tori of {grid.nodes}",
+            f"take a multiple of {domain} nodes" if domain and not rest else "take dims that hold whole nodes",
+        )
+    groups = ring_links("accelerator", grid, nodes // domain)
+    return ScaleUp("torus", nodes, accelerators, 0, Level("scale-up", nodes, domain, 0), groups)

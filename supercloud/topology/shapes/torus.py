@@ -1,0 +1,43 @@
+"""Tori: nodes (chips) linked to their neighbours along two or three axes, without switches.
+
+TPU v5e and v6e: 16x16; TPU v4: 16x16x16 of 4x4x4 cubes; Trainium2: 4x4 in an instance. Which slices a provider
+sells is not geometry and lives in the catalogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..domains import Level
+from ..errors import TopologyError
+from ..graph import Fabric
+from ..grid import Grid
+from ..links import RingLinks
+
+
+def torus(dims: Sequence[int], *, wrap: bool | Sequence[bool] = True) -> Fabric:
+    """Wire a box of nodes, `dims` along two or three axes (row-major numbers), closed along the axes that wrap.
+
+    A node has two ports an axis: 2*axis to the next node, 2*axis + 1 to the one before. `Fabric.grid` has the
+    geometry. Raises TopologyError.
+    """
+    if len(dims) not in (2, 3):
+        raise TopologyError(f"a torus of {len(dims)} axes", "give two or three dims")
+    grid = Grid(tuple(dims), (wrap,) * len(dims) if isinstance(wrap, bool) else tuple(wrap))
+    half = grid.nodes // 2 * 2 * len(dims)
+    level = Level(
+        "fabric", grid.nodes, grid.nodes, sum(s // 2 if w else s - 1 for s, w in zip(grid.dims, grid.wrap, strict=True))
+    )
+    bisection = min(1.0, grid.bisection_links / half) if half else 1.0
+    return Fabric(
+        "torus", grid.nodes, 2 * len(dims), 1, 1, (), ring_links("node", grid), (level,), bisection, grid=grid
+    )
+
+
+def ring_links(kind: str, grid: Grid, copies: int = 1) -> tuple[RingLinks, ...]:
+    """The links of a grid, or of several equal ones in a row, axis by axis; axes of length 1 have none."""
+    return tuple(
+        RingLinks(kind, kind, axis, length, grid.stride(axis), grid.rings(axis) * copies, grid.closes(axis))
+        for axis, length in enumerate(grid.dims)
+        if length > 1
+    )

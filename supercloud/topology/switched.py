@@ -1,0 +1,196 @@
+"""What all switched shapes share: from nodes on leaves and a layout of the tiers above to the whole graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+
+from .domains import Level
+from .errors import TopologyError
+from .graph import Axis, Fabric, Tier
+from .links import LinkGroup, NodeLinks, ReservedLinks, TierLinks
+from .tiers import Layout, Radix, Units, Upper, most_down, per_tier, ports_up
+
+
+def leaf_ports(
+    radix: int,
+    oversubscription: float,
+    *,
+    down: int | None,
+    uplinks: int | None,
+    step: int,
+    wanted: int | None = None,
+    alone: bool = False,
+) -> tuple[int, int]:
+    """Ports down and up of a leaf: those given, else as many down as fit, a multiple of `step`, `wanted` at most.
+
+    A leaf `alone` has nothing above it and no uplinks. Raises TopologyError if the radix is too small.
+    """
+    if alone:
+        uplinks = 0
+    if down is None:
+        most = most_down(radix, oversubscription) if uplinks is None else radix - uplinks
+        down = max(0, min(most, wanted or most) // step * step)
+    if uplinks is None:
+        uplinks = ports_up(down, oversubscription)
+    if down < step or (uplinks < 1 and not alone) or down + uplinks > radix:
+        raise TopologyError(
+            f"a leaf of {radix} ports cannot have {down} ports down (at least {step}) and {uplinks} up",
+            f"take a radix of {max(down, step) + uplinks} or more, or other ports down and up",
+        )
+    return down, uplinks
+
+
+def check_fit(
+    nodes: int,
+    nics: int,
+    unit: int,
+    units: Units,
+    upper: Upper,
+    radix: Radix,
+    limit: Callable[[int, float], int] | None = None,
+    *alternatives: str,
+) -> None:
+    """Refuse what the tiers cannot join, with the numbers and what would fit.
+
+    `unit` is the nodes of a unit; `limit` the most nodes at another radix and another leaf oversubscription, None
+    where the leaf is given by hand.
+    """
+    tiers = upper.choose_tiers(units)
+    most = upper.max_units(tiers, units)
+    if units.count <= most:
+        return
+    hints = [f"{most * unit} nodes fit" if most else f"not even one unit of {unit} nodes fits"]
+    leaf, spine, core = per_tier(radix)
+    one_size = leaf == spine == core
+    if limit is not None and one_size:
+        larger = next((r for r in range(leaf + 1, 1025) if limit(r, 1.0) >= nodes), None)
+        if larger is not None:
+            hints.append(f"{nodes} need a radix of {larger}")
+            if larger <= 2 * leaf:
+                hints.append(f"or 2 planes with every port split in two (radix {2 * leaf})")
+        ratio = next((o for o in range(2, 17) if limit(leaf, o) >= nodes), None)
+        if ratio is not None:
+            hints.append(f"or leaves oversubscribed {ratio}:1")
+    if tiers < 3:
+        hints.append(f"or allow {tiers + 1} tiers")
+    size = f"radix {leaf}" if one_size else f"radix {leaf} (leaf), {spine} (spine), {core} (core)"
+    raise TopologyError(
+        f"{nodes} nodes with {nics} ports each, {nodes * nics} ports on {units.total} leaves, do not fit "
+        f"{tiers} tier{'s' * (tiers > 1)} of {size}, which join at most {most * unit * nics} ports",
+        ", ".join([*hints, *alternatives]),
+    )
+
+
+def place_reserved(hosts: NodeLinks, units: int, count: int, room: int) -> tuple[tuple[int, int], ...]:
+    """Free (leaf, port) places of one plane for links that are not of nodes: leaf after leaf, last port first.
+
+    `room` is the number of ports of a leaf that are not uplinks. Raises TopologyError if there are too few places.
+    """
+    free: list[tuple[int, int]] = []
+    for unit in range(units):
+        for block, start in enumerate(range(0, hosts.unit, hosts.block)):
+            here = min(hosts.block, hosts.unit - start, hosts.nodes - unit * hosts.unit - start)
+            left = room - max(0, here) * hosts.nics_per_side
+            if left > 0 and len(free) < count:
+                leaf = unit * hosts.unit_stride + block
+                free += [(leaf + side * hosts.side_stride, left) for side in range(hosts.sides)]
+    total = sum(left for _, left in free)
+    if total < count:
+        fewer = hosts.nodes - -(-(count - total) // hosts.nics)
+        raise TopologyError(
+            f"{count} reserved links need {count} free leaf ports, but {hosts.nodes} nodes with {hosts.nics} ports "
+            f"each leave {total} free on {hosts.leaves} leaves with {room} ports for them",
+            f"take {fewer} nodes, or {units + 1} units of {hosts.unit} nodes" if fewer > 0 else "take larger leaves",
+        )
+    deepest = max((left for _, left in free), default=0)
+    places = ((leaf, room - 1 - depth) for depth in range(deepest) for leaf, left in free if depth < left)
+    return tuple(islice(places, count))
+
+
+def assemble(
+    shape: str,
+    hosts: NodeLinks,
+    layout: Layout,
+    *,
+    radix: Radix,
+    down: int,
+    leaf_axes: tuple[Axis, ...],
+    unit_name: str,
+    rails: int = 1,
+    reserved: int = 0,
+    cross_rail_hops: int | None = 1,
+) -> Fabric:
+    """The graph of nodes on leaves under the tiers of a layout."""
+    leaf_radix, spine_radix, core_radix = per_tier(radix)
+    units, spines, planes = layout.units, layout.spines, hosts.planes
+    plane = Axis("plane", planes)
+    tiers = [Tier("leaf", (plane, *leaf_axes), leaf_radix, down, units.uplinks)]
+    groups: list[LinkGroup] = [hosts]
+    if reserved:
+        places = place_reserved(hosts, units.count, reserved, leaf_radix - units.uplinks)
+        groups.append(ReservedLinks("reserved", "leaf", places, planes, units.total))
+    if layout.tiers > 1:
+        pods = (Axis("rail", units.sections),) * (units.sections > 1)
+        pods += (Axis("pod", layout.section_pods),) * (layout.tiers > 2)
+        axes = (plane, *pods, Axis("spine", spines))
+        tiers.append(Tier("spine", axes, spine_radix, layout.spine_down, layout.spine_up))
+        leaf_spine = TierLinks(
+            "leaf",
+            "spine",
+            planes=planes,
+            per_plane=units.total,
+            uplinks=units.uplinks,
+            first_port=leaf_radix - units.uplinks,
+            section=units.count * units.leaves,
+            size=layout.pod_units * units.leaves,
+            strided=False,
+            width=spines,
+        )
+        groups.append(leaf_spine)
+    if layout.tiers > 2:
+        axes = (plane, Axis("group", spines), Axis("core", layout.cores))
+        tiers.append(Tier("core", axes, core_radix, layout.pods * layout.spine_up // layout.cores, 0))
+        spine_core = TierLinks(
+            "spine",
+            "core",
+            planes=planes,
+            per_plane=layout.pods * spines,
+            uplinks=layout.spine_up,
+            first_port=spine_radix - layout.spine_up,
+            section=layout.pods * spines,
+            size=spines,
+            strided=True,
+            width=layout.cores,
+        )
+        groups.append(spine_core)
+    levels = _levels(hosts, layout, unit_name)
+    return Fabric(
+        shape=shape,
+        nodes=hosts.nodes,
+        node_ports=hosts.nics * planes,
+        planes=planes,
+        rails=rails,
+        tiers=tuple(tiers),
+        link_groups=tuple(groups),
+        levels=levels,
+        bisection=min([1.0, *(level.share for level in levels[:-1] if level.count > 1)]),
+        cross_rail_hops=cross_rail_hops,
+    )
+
+
+def _levels(hosts: NodeLinks, layout: Layout, unit_name: str) -> tuple[Level, ...]:
+    """Leaf-set, unit, pod and fabric, innermost first; a level that is the next one by construction is left out."""
+    nodes, units, pod = hosts.nodes, layout.units, layout.pod_units * hosts.unit
+    blocks = -(-hosts.unit // hosts.block)
+    levels: list[Level] = []
+    if blocks > 1:
+        share = hosts.sides * units.uplinks / (hosts.block * hosts.nics)
+        levels.append(Level("leaf-set", nodes, hosts.block, 1, share, hosts.unit))
+    share = blocks * hosts.sides * units.uplinks / (hosts.unit * hosts.nics)
+    out_of_pod = min(share, units.sections * layout.spines * layout.spine_up / (pod * hosts.nics))
+    unit_is_pod = layout.tiers == 3 and layout.pod_units == 1
+    levels.append(Level(unit_name, nodes, hosts.unit, 1 if blocks == 1 else 3, out_of_pod if unit_is_pod else share))
+    if layout.tiers == 3 and not unit_is_pod:
+        levels.append(Level("pod", nodes, pod, 3, out_of_pod))
+    return (*levels, Level("fabric", nodes, nodes, 2 * layout.tiers - 1))

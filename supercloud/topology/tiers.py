@@ -1,0 +1,170 @@
+"""The family of rules: how many switches, from ports per switch and leaves alone.
+
+A leaf has `uplinks` ports towards the core. Leaves stand in pods; every leaf of a pod reaches every spine of it
+equally often, so the number of spines divides the uplinks (why NVIDIA prints 16, not 12, spines for 3 SU of DGX
+H100: RA-11333-001 V11 Table 4). With three tiers the i-th spine of every pod meets core group i, by the same rule.
+Two tiers are one pod whose spines have nothing above them. Inputs differ, the rules do not: Tables 3 and 4 of
+RA-11333-001 V11 are pods of an SU, the table of RA-11338-001 V01 (GB200) pods of one rail of an SU.
+
+All counts are of one plane.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import TypeAlias
+
+from .errors import TopologyError, require
+
+Radix: TypeAlias = int | tuple[int, int, int]  # ports per switch, of all tiers or of leaf, spine and core
+Oversubscription: TypeAlias = float | tuple[float, float]  # ports down per port up, of leaf and spine
+
+
+def ports_up(down: int, oversubscription: float) -> int:
+    """Uplinks for so many ports down: `ceil(down / oversubscription)`, safe against 4/3 not being a binary fraction."""
+    return ceil(round(down / oversubscription, 9))
+
+
+def most_down(radix: int, oversubscription: float = 1.0) -> int:
+    """The most ports down that leave enough ports up: half the radix when non-blocking."""
+    down = min(radix, int(radix * oversubscription / (1 + oversubscription)) + 1)
+    while down > 0 and down + ports_up(down, oversubscription) > radix:
+        down -= 1
+    return down
+
+
+def least_divisor(number: int, at_least: int) -> int:
+    """The least divisor of `number` that is not below `at_least`, which is not above `number`."""
+    return next(d for d in range(max(1, at_least), number + 1) if number % d == 0)
+
+
+def per_tier(radix: Radix) -> tuple[int, int, int]:
+    """The radix of leaf, spine and core."""
+    leaf, spine, core = (radix, radix, radix) if isinstance(radix, int) else radix
+    require(1, leaf_radix=leaf, spine_radix=spine, core_radix=core)
+    return leaf, spine, core
+
+
+def per_step(oversubscription: Oversubscription) -> tuple[float, float]:
+    """The oversubscription at leaf and spine; one number is that of the leaf, over a non-blocking spine."""
+    pair = oversubscription if isinstance(oversubscription, tuple) else (oversubscription, 1.0)
+    if min(pair) <= 0:
+        raise TopologyError(f"oversubscription is {oversubscription}", "give ports down per port up: 1 is non-blocking")
+    return pair
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """The leaves, in units that stay together: an SU, or the leaves of one node, or a rack."""
+
+    count: int
+    leaves: int  # of one unit in one section
+    sections: int  # sets of leaves that only meet in the core: the rails where a pod is of one rail, else 1
+    uplinks: int  # of a leaf
+
+    @property
+    def total(self) -> int:
+        """Leaves in all."""
+        return self.count * self.leaves * self.sections
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Switch counts of one plane and how they are grouped."""
+
+    tiers: int
+    units: Units
+    pod_units: int  # units in a full pod
+    spines: int = 0  # of a pod; also the number of core groups
+    spine_down: int = 0
+    spine_up: int = 0
+    cores: int = 0  # of a core group
+
+    @property
+    def section_pods(self) -> int:
+        return -(-self.units.count // self.pod_units)
+
+    @property
+    def pods(self) -> int:
+        return self.section_pods * self.units.sections
+
+
+@dataclass(frozen=True, slots=True)
+class Upper:
+    """What is above the leaves: the inputs of the rules. None means "let the rule decide"."""
+
+    spine_radix: int
+    core_radix: int
+    oversubscription: float = 1.0  # of the spine, where there is a core
+    tiers: int | None = None
+    pod_units: int | None = None
+    spines: int | None = None  # of a pod
+    large_pods: bool = False  # as large as the spine allows (fat-tree), else as small as the core allows
+
+    def __post_init__(self) -> None:
+        require(1, tiers=self.tiers, pod_units=self.pod_units, spines=self.spines)
+        if self.tiers is not None and self.tiers > 3:
+            raise TopologyError(f"tiers is {self.tiers}", "a fabric has 1 to 3 tiers")
+
+    def _room(self, tiers: int) -> int:
+        """Ports of a spine that face leaves."""
+        return self.spine_radix if tiers == 2 else most_down(self.spine_radix, self.oversubscription)
+
+    def _pod_limit(self, tiers: int, units: Units) -> int:
+        """The most units that the spines of a pod have ports for: at least one link from every leaf to every spine."""
+        return self._room(tiers) * (self.spines or units.uplinks) // units.uplinks // units.leaves
+
+    def max_units(self, tiers: int, units: Units) -> int:
+        """The most units of this kind that so many tiers can join."""
+        if tiers == 1:
+            return int(units.leaves == 1)
+        pod_units = self._pod_limit(tiers, units)
+        if tiers == 3:
+            pod_units = pod_units if self.pod_units is None else self.pod_units * (self.pod_units <= pod_units)
+            pod_units *= self.core_radix // units.sections
+        return pod_units
+
+    def choose_tiers(self, units: Units) -> int:
+        """Those asked for; else 1 if there is one leaf, 2 if the spines reach all leaves that must meet, else 3."""
+        if self.tiers is not None:
+            return self.tiers
+        if units.total == 1:
+            return 1
+        one_pod = (units.sections == 1 or units.count == 1) and (self.pod_units or units.count) >= units.count
+        return 2 if one_pod and units.count <= self.max_units(2, units) else 3
+
+    def lay_out(self, units: Units) -> Layout:
+        """Apply the rules to units that fit (see `max_units`)."""
+        tiers = self.choose_tiers(units)
+        if tiers == 1:
+            return Layout(1, replace(units, uplinks=0), units.count)
+        pod_units = units.count if tiers == 2 else self._pod_size(units)
+        links = pod_units * units.leaves * units.uplinks
+        spines = self._spines(links, units.uplinks, self._room(tiers))
+        down = links // spines
+        if tiers == 2:
+            return Layout(2, units, pod_units, spines, down)
+        up = ports_up(down, self.oversubscription)
+        pods = -(-units.count // pod_units) * units.sections
+        cores = least_divisor(up, -(-pods * up // self.core_radix))
+        return Layout(3, units, pod_units, spines, down, up, cores)
+
+    def _pod_size(self, units: Units) -> int:
+        """Units of a pod under a core: as few as leave the core a port for every pod, or evenly shared large pods."""
+        if self.pod_units is not None:
+            return self.pod_units
+        if self.large_pods:
+            pods = -(-units.count // self._pod_limit(3, units))
+            return -(-units.count // pods)
+        return -(-units.count // (self.core_radix // units.sections))
+
+    def _spines(self, links: int, uplinks: int, room: int) -> int:
+        """Spines of a pod: `min{d | d divides uplinks, d >= ceil(links/room)}`, or the number asked for."""
+        if self.spines is None:
+            return least_divisor(uplinks, -(-links // room))
+        if uplinks % self.spines:
+            even = least_divisor(uplinks, self.spines) if self.spines < uplinks else uplinks
+            problem = f"{uplinks} uplinks of a leaf do not spread evenly over {self.spines} spines"
+            raise TopologyError(problem, f"take {even} spines")
+        return self.spines

@@ -1,0 +1,219 @@
+"""Every file of the shipped catalog, and a few numbers that have bitten others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+import supercloud.catalog
+from supercloud.catalog import KINDS, Accelerator, Catalog, Machine
+from supercloud.primitives.quantity import Operations, Power, Rate, Size
+
+DATA = Path(supercloud.catalog.__file__).with_name("data")
+FILES = sorted(path for path in DATA.rglob("*") if path.is_file())
+PRIVATE = ("/work/", "../", "shared/facts", "shared/reference", "/home/", "/tmp/", "file://")
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    return Catalog()
+
+
+def accelerators(catalog: Catalog) -> dict[str, Accelerator]:
+    return {name: catalog.accelerator(name) for name in catalog.names("accelerators")}
+
+
+def machines(catalog: Catalog) -> Iterator[Machine]:
+    return (catalog.machine(name) for name in catalog.names("machines"))
+
+
+def given(fact: BaseModel, place: str) -> Any:
+    """The value at ``body.supplies``, or None; raises where the models know no such field."""
+    value: Any = fact
+    for part in place.split("."):
+        if isinstance(value, dict):
+            value = value.get(part)
+        elif isinstance(value, BaseModel):
+            assert part in type(value).model_fields, f"{place} is no field"
+            value = getattr(value, part)
+        else:
+            return None
+    return value
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_file(catalog: Catalog, path: Path) -> None:
+    kind = path.parent.name
+    assert kind in KINDS and path.suffix == ".yaml" and path.parent.parent == DATA
+    fact = catalog.get(kind, path.stem)
+    assert fact.name == path.stem
+    assert all(text.strip() for text in (fact.title, *fact.source))
+    for place in fact.unverified:
+        assert given(fact, place) not in (None, (), {}), f"{place} is called unverified but is not given"
+    for place in fact.conflicts:
+        given(fact, place)
+    text = path.read_text(encoding="utf-8")
+    assert text.endswith("\n") and not text.endswith("\n\n") and "\r" not in text and "\t" not in text
+    assert not [line for line in text.splitlines() if line != line.rstrip()]
+    assert not [word for word in PRIVATE if word in text]
+
+
+def test_every_kind_has_files(catalog: Catalog) -> None:
+    empty = [kind for kind in KINDS if kind != "slurm" and not catalog.names(kind)]
+    assert not empty
+
+
+def test_names_and_aliases_are_unique(catalog: Catalog) -> None:
+    names = [name for item in accelerators(catalog).values() for name in (item.name, *item.aliases)]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"), [("h100", "h100-sxm"), ("a100", "a100-80gb-sxm"), ("h200", "h200-sxm"), ("gh200", "gh200-96gb")]
+)
+def test_alias(catalog: Catalog, asked: str, meant: str) -> None:
+    assert asked in catalog.accelerator(meant).aliases
+
+
+def test_successors_are_known_of_one_vendor_and_no_circle(catalog: Catalog) -> None:
+    everything = accelerators(catalog)
+    done: set[str] = set()
+
+    def walk(name: str, above: tuple[str, ...]) -> None:
+        assert name not in above, f"a circle: {' > '.join((*above, name))}"
+        if name not in done:
+            for below in everything[name].succeeds:
+                assert everything[below].vendor == everything[name].vendor
+                walk(below, (*above, name))
+            done.add(name)
+
+    for name in everything:
+        walk(name, ())
+
+
+def test_successors_are_at_least_what_they_succeed(catalog: Catalog) -> None:
+    everything = accelerators(catalog)
+    for item in everything.values():
+        for below in map(everything.__getitem__, item.succeeds):
+            pairs: list[tuple[str, Any, Any]] = [
+                ("memory", item.memory, below.memory),
+                ("bandwidth", item.memory_bandwidth, below.memory_bandwidth),
+                ("bf16", item.dense.get("bf16"), below.dense.get("bf16")),
+            ]
+            for what, mine, theirs in pairs:
+                # an unknown rate would make the order a guess
+                assert mine is not None and theirs is not None, f"{item.name} > {below.name}: {what} is not known"
+                assert mine >= theirs, f"{item.name} > {below.name}: {what} {mine} < {theirs}"
+
+
+def test_gres_types_do_not_mix_vendors(catalog: Catalog) -> None:
+    for item in accelerators(catalog).values():
+        detect = {"NVIDIA": "nvml", "AMD": "rsmi", "AWS": "nrt"}.get(item.vendor)
+        assert item.autodetect == detect
+        assert (item.gres is None) == (item.devices is None)
+
+
+def test_machines_refer_to_what_is_there(catalog: Catalog) -> None:
+    known, racks = accelerators(catalog), catalog.names("racks")
+    for machine in machines(catalog):
+        if machine.accelerators:
+            assert machine.accelerators.type in known
+            split = machine.accelerators.per_socket
+            assert not split or sum(split) == machine.accelerators.count
+            assert not split or (machine.cpu and len(split) == machine.cpu.sockets)
+        if machine.rack:
+            assert machine.rack.name in racks and machine.rack.nodes == machine.domain_nodes
+        for adapter in machine.adapters:
+            assert adapter.count % adapter.planes == 0
+            assert len(adapter.devices) in (0, adapter.count)
+        supplies = machine.body.supplies
+        assert not supplies or supplies.needed <= supplies.count
+
+
+def test_floor_is_the_sum_of_the_accelerators(catalog: Catalog) -> None:
+    for machine in machines(catalog):
+        if machine.power_floor:
+            assert machine.accelerators
+            tdp = catalog.accelerator(machine.accelerators.type).tdp
+            assert tdp and machine.power_floor == tdp * machine.accelerators.count
+            assert not machine.power or machine.power >= machine.power_floor
+
+
+def test_power_that_was_not_sourced_has_a_floor(catalog: Catalog) -> None:
+    bare = [item.name for item in machines(catalog) if item.accelerators and not item.power and not item.power_floor]
+    assert not bare
+
+
+def test_switch_modes_carry_the_same_at_most(catalog: Catalog) -> None:
+    for name in catalog.names("switches"):
+        modes = catalog.switch(name).modes
+        speeds = [mode.speed for mode in modes]
+        assert speeds == sorted(set(speeds), reverse=True)
+        for first, second in pairwise(modes):
+            assert second.speed * second.ports <= first.speed * first.ports
+
+
+# -- numbers that have bitten others ----------------------------------------------------------------------------------
+
+
+def test_rates_are_without_sparsity(catalog: Catalog) -> None:
+    for name in ("h100-sxm", "h200-sxm", "gh200-96gb"):
+        dense = catalog.accelerator(name).dense
+        assert dense["bf16"] == Operations("989 TFLOPS") and dense["fp8"] == Operations("1979 TFLOPS")
+        assert dense["int8"] == Operations("1979 TOPS")
+    assert catalog.accelerator("l4").dense["bf16"] == Operations("121 TFLOPS")
+    assert catalog.accelerator("gaudi3").dense["bf16"] == Operations("1677 TFLOPS")
+
+
+def test_weak_rates_are_left_out(catalog: Catalog) -> None:
+    assert "int8" not in catalog.accelerator("b300").dense and "int8" not in catalog.accelerator("gb300").dense
+    assert not catalog.accelerator("cerebras-wse-3").dense and not catalog.accelerator("a10g").dense
+
+
+def test_memory_as_sold_and_as_reported(catalog: Catalog) -> None:
+    assert catalog.accelerator("b200").memory_reported == Size("183359 MiB")
+    assert catalog.accelerator("b300").memory_reported == Size("275040 MiB")
+    assert catalog.accelerator("trainium2").memory == Size("96 GiB")  # not the 512 GiB of an EC2 page
+    for item in accelerators(catalog).values():
+        # no driver reports more than is sold
+        assert not (item.memory and item.memory_reported) or item.memory_reported <= item.memory
+
+
+def test_links_are_counted_in_bytes_and_both_ways(catalog: Catalog) -> None:
+    for name, bandwidth in (("a100-80gb-sxm", "600 GB/s"), ("h100-sxm", "900 GB/s"), ("gb200", "1800 GB/s")):
+        link = catalog.accelerator(name).scale_up
+        assert link and link.bandwidth == Rate(bandwidth)
+
+
+def test_dgx_h100(catalog: Catalog) -> None:
+    machine = catalog.machine("dgx-h100")
+    assert machine.cpu and machine.cpu.threads == 224
+    assert machine.accelerators and machine.accelerators.per_socket == (4, 4)
+    assert [(item.role, item.count, item.speed) for item in machine.adapters[:2]] == [
+        ("compute", 8, Rate("400 Gb/s")),
+        ("storage", 2, Rate("400 Gb/s")),
+    ]
+    assert machine.power == Power("10.2 kW") and "power" in machine.conflicts
+
+
+def test_gb200_tray(catalog: Catalog) -> None:
+    machine = catalog.machine("dgx-gb200")
+    assert machine.cpu and (machine.cpu.arch, machine.cpu.threads) == ("aarch64", 144)
+    assert machine.rack and machine.rack.power == Power("132 kW") and "rack.power" in machine.unverified
+    unit = machine.scalable_unit
+    assert unit and (unit.nodes, unit.leaf_down, unit.pod) == (144, 18, "rail")
+    link = catalog.accelerator("gb200").scale_up
+    assert link and link.max_domain == machine.domain_nodes * 4
+
+
+def test_one_box_may_be_two_switches(catalog: Catalog) -> None:
+    switch = catalog.switch("nvidia-q3200-ra")
+    assert switch.chips == 2 and switch.radix(Rate("800 Gb/s")) == 36
+    assert catalog.switch("nvidia-qm9700").radix(Rate("400 Gb/s")) == 64
+    assert catalog.switch("nvidia-sn5600").radix(Rate("400 Gb/s")) == 128
+    assert catalog.switch("arista-7800r4").modes == ()

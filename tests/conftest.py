@@ -1,0 +1,32 @@
+"""What all tests share: the examples, and a way to write generated files anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*/cluster.yaml"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--write-generated", action="store_true", help="write schemas and golden files anew")
+
+
+@pytest.fixture
+def write_generated(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--write-generated"))
+
+
+@pytest.fixture(params=EXAMPLES, ids=[path.parent.name for path in EXAMPLES])
+def example(request: pytest.FixtureRequest) -> Path:
+    return Path(request.param)
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test sees the user's jobs, catalog overlay or colours."""
+    monkeypatch.setenv("SUPERCLOUD_STATE", str(tmp_path / "state"))
+    monkeypatch.delenv("SUPERCLOUD_CATALOG", raising=False)
+    monkeypatch.setenv("NO_COLOR", "1")

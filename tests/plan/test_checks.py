@@ -1,0 +1,83 @@
+"""Each check finds what it is for, and a suppressed finding is set apart with its reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from plan.test_resolve import planned, train
+
+from supercloud.plan.checks import CHECKS, check_name
+
+RACK = {"type": "orv3-48u", "nodes": 4}
+
+CASES: dict[str, tuple[str, dict[str, Any]]] = {
+    "power-budget": ("error", {"facility": {"power": {"budget": "1 MW"}}}),
+    "power-headroom": ("warning", {"facility": {"power": {"budget": "1400 kW"}}}),
+    "cooling-method": ("warning", {"facility": {"cooling": {"kind": "direct-liquid"}}}),
+    "cooling-density": ("warning", {"facility": {"rack": RACK, "cooling": {"kind": "air"}},
+                                    "pools": train("dgx-b200", 64)}),
+    "carbon-unknown": ("note", {"site": {"kind": "onprem", "location": "atlantis"}}),
+    "fabric-unused": ("warning", {"pools": [{"name": "train", "machine": "dgx-h100", "nodes": 4}]}),
+    "fabric-rails-disjoint": ("note", {"pools": train("dgx-gb200", 72)}),
+    "fabric-split-domain": ("warning", {"pools": train("dgx-gb200", 72), "fabrics": [
+        {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700",
+         "leaf_down": 20}]}),
+    "mig-profile": ("error", {"pools": [train("dgx-h100", 8)[0] | {"slicing": {"mig": {"9g.99gb": 1}}}]}),
+    "shard-capable": ("error", {"pools": [{"name": "c", "machine": "management-server", "nodes": 1,
+                                           "slicing": {"shards": 4}}], "fabrics": []}),
+    "tenant-accounting": ("error", {"scheduler": {"kind": "slurm", "version": "22.05", "accounting": False},
+                                    "tenants": [{"name": "a"}]}),
+    "tenant-limits": ("warning", {"tenants": [{"name": "a", "limits": {"accelerators": 5000}}]}),
+    "storage-mount": ("error", {"storage": [{"name": "a", "kind": "nfs", "mount": "/x"},
+                                            {"name": "b", "kind": "nfs", "mount": "/x/"}]}),
+    "storage-throughput-unknown": ("note", {"storage": [{"name": "a", "kind": "nfs", "mount": "/x"}]}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_found(name: str) -> None:
+    level, changes = CASES[name]
+    found = [finding for finding in planned(**changes).findings if finding.check == name]
+    assert found and {finding.level for finding in found} == {level}
+    assert all(finding.problem and finding.path for finding in found)
+    assert all(finding.hint for finding in found)
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_suppressed_with_a_reason(name: str) -> None:
+    _, changes = CASES[name]
+    plan = planned(**changes, suppress=[{"check": name, "reason": "we know"}])
+    assert name not in {finding.check for finding in plan.findings}
+    assert {(item.finding.check, item.reason) for item in plan.suppressed} == {(name, "we know")}
+
+
+def test_only_at_the_path_that_was_named() -> None:
+    changes = CASES["storage-throughput-unknown"][1]
+    plan = planned(**changes, suppress=[{"check": "storage-throughput-unknown", "path": "storage[9]", "reason": "r"}])
+    assert {"storage-throughput-unknown", "suppress-unused"} <= {finding.check for finding in plan.findings}
+
+
+def test_a_clean_spec_has_no_findings() -> None:
+    assert planned().findings == ()
+
+
+def test_suppressing_nonsense() -> None:
+    plan = planned(suppress=[{"check": "power-hedroom", "reason": "typo"}])
+    (finding,) = plan.errors
+    assert finding.hint == "did you mean power-headroom?"
+    plan = planned(pools=train("dgx-h10", 4), suppress=[{"check": "unknown-name", "reason": "no"}])
+    assert "nothing can be decided without it" in " ".join(finding.problem for finding in plan.errors)
+
+
+def test_names_are_unique_and_documented() -> None:
+    names = [check_name(check) for check in CHECKS]
+    assert len(names) == len(set(names))
+    assert all(check.__doc__ for check in CHECKS)
+
+
+def test_mixed_mig_profiles_must_fit_together() -> None:
+    pool = train("dgx-h100", 8)[0]
+    assert not planned(pools=[pool | {"slicing": {"mig": {"3g.40gb": 1, "1g.10gb": 3}}}]).errors
+    plan = planned(pools=[pool | {"slicing": {"mig": {"3g.40gb": 2, "1g.10gb": 3}}}])
+    assert [finding.check for finding in plan.errors] == ["mig-profile"]

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from supercloud.errors import OutputError, WorkError
+from supercloud.primitives.bundle import MANIFEST, Bundle, File
+
+
+def names(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} - {MANIFEST}
+
+
+def test_sorted_and_closed() -> None:
+    bundle = Bundle({"b": "2", "a/c": File("1", executable=True)})
+    assert list(bundle) == ["a/c", "b"] and bundle["b"] == "2"
+    for path in ("/etc/x", "../x", "a/../x", "", MANIFEST):
+        with pytest.raises(ValueError, match="no path"):
+            Bundle({path: ""})
+
+
+def test_written_with_modes(tmp_path: Path) -> None:
+    out = tmp_path / "deep" / "out"
+    Bundle({"run.sh": File("x", executable=True), "key": File("k", secret=True), "d/conf": "c"}).write(out)
+    assert [(out / name).stat().st_mode & 0o777 for name in ("run.sh", "key", "d/conf")] == [0o755, 0o600, 0o644]
+    assert os.listdir(out.parent) == ["out"]
+
+
+def test_ours_is_replaced_whole(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    Bundle({"old": "1", "both": "1"}).write(out)
+    Bundle({"both": "2", "new/x": "2"}).write(out)
+    assert names(out) == {"both", "new/x"}
+
+
+@pytest.mark.parametrize("spoil", ["foreign", "edited", "manifest", "no-manifest"])
+def test_what_is_not_ours_stays(tmp_path: Path, spoil: str) -> None:
+    out = tmp_path / "out"
+    Bundle({"a": "1"}).write(out)
+    if spoil == "foreign":
+        (out / "mine").write_text("precious")
+    elif spoil == "edited":
+        (out / "a").write_text("precious")
+    elif spoil == "manifest":
+        (out / MANIFEST).write_text("{")
+    else:
+        (out / MANIFEST).unlink()
+    before = {path: path.read_bytes() for path in out.rglob("*")}
+    with pytest.raises(OutputError, match="--force"):
+        Bundle({"b": "2"}).write(out)
+    assert {path: path.read_bytes() for path in out.rglob("*")} == before
+    Bundle({"b": "2"}).write(out, force=True)
+    assert names(out) == {"b"}
+
+
+def test_a_file_in_the_way(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("x")
+    for force in (False, True):
+        with pytest.raises(OutputError, match="no folder"):
+            Bundle({"b": "2"}).write(tmp_path / "out", force=force)
+
+
+@pytest.mark.parametrize("step", ["write_text", "rename"])
+def test_failing_midway_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    out = tmp_path / "out"
+    Bundle({"a": "1", "b": "1"}).write(out)
+    real = getattr(Path, step)
+    calls = []
+
+    def fail(self: Path, *args: object, **kwargs: object) -> object:
+        calls.append(self)
+        if len(calls) == 2:
+            raise OSError(28, "No space left on device")
+        return real(self, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, step, fail)
+        with pytest.raises(WorkError, match="No space left"):
+            Bundle({"c": "2", "d": "2"}).write(out)
+    assert names(out) == {"a", "b"} and (out / "a").read_text() == "1"
+    assert os.listdir(tmp_path) == ["out"]

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from supercloud.errors import InputError
+from supercloud.primitives.nodes import HostRange, HostSet, expand, fold
+
+
+@given(st.integers(1, 300), st.integers(0, 200), st.integers(1, 5))
+def test_a_range_is_what_it_says(count: int, first: int, width: int) -> None:
+    hosts = HostRange("gpu-", first, first + count - 1, width)
+    names = list(hosts)
+    assert len(hosts) == len(names) == count
+    if width >= len(str(first + count)):
+        assert expand(str(hosts)) == names
+        assert fold(names) == str(hosts)
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=4), st.data())
+def test_parts_of_sets(sizes: list[int], data: st.DataObject) -> None:
+    whole = HostSet(tuple(HostRange(f"p{i}-", 1, size, 4) for i, size in enumerate(sizes)))
+    names = list(whole)
+    start = data.draw(st.integers(0, len(names)))
+    stop = data.draw(st.integers(start, len(names)))
+    part = whole.part(start, stop)
+    assert list(part) == names[start:stop]
+    assert list(whole.part(0, start) + whole.part(start, len(whole))) == names
+
+
+def test_out_of_range_is_refused() -> None:
+    with pytest.raises(IndexError):
+        HostRange("a", 1, 3, 1).part(2, 5)
+
+
+def test_no_host_list() -> None:
+    with pytest.raises(InputError, match="no list of hosts"):
+        expand("a[1-")

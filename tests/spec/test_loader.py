@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from supercloud.errors import SpecError
+from supercloud.spec.document import parse_yaml
+from supercloud.spec.loader import load, load_fleet, load_job, loads
+
+GOOD = """\
+name: pod1
+site: {kind: onprem, location: stockholm}
+scheduler: {kind: slurm, version: 24.10}
+pools:
+  - {name: train, machine: dgx-h100, nodes: 4}
+"""
+
+
+def problems(text: str) -> list[tuple[int, str, str, str]]:
+    with pytest.raises(SpecError) as caught:
+        loads(text, "cluster.yaml")
+    return [(item.line, item.path, item.problem, item.hint) for item in caught.value.findings]
+
+
+def test_everything_wrong_is_said_at_once_with_its_place() -> None:
+    found = problems(
+        """\
+nam: pod1
+site: {kind: onprm, location: stockholm}
+scheduler: {kind: slurm, version: "22.05", controlers: []}
+pools:
+  - name: train
+    machine: dgx-h100
+    nodes: "127"
+    spares: -1
+    capacity: [{kind: spott}]
+storage:
+  - {name: scratch, kind: lustre, capacity: 2 PBB, throughput: {read: 3}}
+facility: {cooling: {kind: direct-liquid, suply: 32 °C}}
+tenants: [{name: llm, share: 1.5}, {name: LLM}]
+"""
+    )
+    by_path = {path: (line, problem, hint) for line, path, problem, hint in found}
+    assert by_path["nam"][0] == 1 and by_path["nam"][2] == "did you mean name?"
+    assert by_path["name"] == (1, "'name' is missing", "add it")
+    assert by_path["site"][0] == 2 and by_path["site"][2] == "did you mean onprem?"
+    assert by_path["scheduler.controlers"][2] == "did you mean controllers?"
+    assert by_path["pools[0].nodes"] == (7, "'127' is not a whole number", "")
+    assert by_path["pools[0].spares"][0] == 8
+    assert by_path["pools[0].capacity[0]"][2] == "did you mean spot?"
+    assert by_path["storage[0].capacity"][0] == 11 and "PiB" in by_path["storage[0].capacity"][1]
+    assert "no unit" in by_path["storage[0].throughput.read"][1]
+    assert by_path["facility.cooling.suply"][2] == "did you mean supply?"
+    assert by_path["tenants[0].share"][1] == "1.5 is not a whole number"
+    assert by_path["tenants[1].name"][0] == 13
+    assert [line for line, *_ in found] == sorted(line for line, *_ in found)
+
+
+def test_a_release_is_its_text_and_not_a_number() -> None:
+    assert loads(GOOD).model.scheduler.version == "24.10"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("yes", "yes"), ("1:30", "1:30"), ("0777", "0777"), ("1e3", 1000.0), ("true", True), ("~", None), ("'5'", "5"),
+     ("-3", -3),
+     ("2026-01-01", "2026-01-01"), ("0x10", "0x10"), (".5", 0.5), ("0", 0)],
+)  # fmt: skip
+def test_scalars_are_those_of_yaml_1_2(text: str, value: object) -> None:
+    data = parse_yaml(f"a: {text}").data
+    assert data == {"a": value} and type(data["a"]).__mro__[-2] in (type(value), int, float, str, bool) or value is None
+
+
+def test_anchors_and_merges() -> None:
+    data = parse_yaml("base: &b {x: 1, y: 2}\na: {<<: *b, y: 3}\nb: *b").data
+    assert data["a"] == {"x": 1, "y": 3} and data["b"] == {"x": 1, "y": 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: [1,", "flow"),
+        ("a: 1\na: 2", "there twice"),
+        ("a: !!python/object:os.system x", "tag"),
+        ("? [a]\n: 1", "a key is a word"),
+        ("a: {<<: 3}", "merges mappings only"),
+        ("\t- x", "token"),
+    ],
+)
+def test_bad_yaml_has_a_line(text: str, said: str) -> None:
+    with pytest.raises(SpecError, match=said) as caught:
+        parse_yaml(text, "x.yaml")
+    assert all(item.line >= 1 and item.file == "x.yaml" for item in caught.value.findings)
+
+
+def test_a_bomb_does_not_go_off() -> None:
+    bomb = "a0: &a0 [x]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 12))
+    with pytest.raises(SpecError, match="too deeply"):
+        parse_yaml(bomb)
+    with pytest.raises(SpecError):
+        parse_yaml("[" * 3000)
+
+
+def test_json_has_lines_too(tmp_path: Path) -> None:
+    data = parse_yaml(GOOD).data
+    data["scheduler"]["version"] = "24.05"
+    data["pools"][0]["nods"] = 3
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps(data, indent="\t"))
+    with pytest.raises(SpecError) as caught:
+        load(file)
+    (finding,) = caught.value.findings
+    assert finding.path == "pools[0].nods" and file.read_text().splitlines()[finding.line - 1].strip().startswith(
+        '"nods"'
+    )
+    file.write_text('{"name": "a", "name": "b"}')
+    with pytest.raises(SpecError, match="twice"):
+        load(file)
+    file.write_text('{"name": \n "a",}')
+    with pytest.raises(SpecError) as caught:
+        load(file)
+    assert caught.value.findings[0].line == 2
+
+
+@pytest.mark.parametrize("content", [b"", b"- a\n", b"42", b"\xff\xfe", b"\x00", b"null"])
+def test_what_is_no_spec(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_bytes(content)
+    with pytest.raises(SpecError, match="cluster.yaml"):
+        load(file)
+
+
+def test_absent_files_and_folders(tmp_path: Path) -> None:
+    for path in (tmp_path / "none.yaml", tmp_path):
+        with pytest.raises(SpecError, match=str(path)):
+            load(path)
+
+
+def test_names_are_unique() -> None:
+    assert "there twice" in problems(GOOD + "  - {name: train, machine: b200, nodes: 1}\n")[0][2]
+    twice = GOOD + "  - {name: other, machine: b200, nodes: 1, hostname: train}\n"
+    assert "another hostname" in problems(twice)[0][2]
+
+
+JOB = "name: llama\ncommand: [torchrun, train.py]\naccelerators: {type: '>=h100', count: 512}\n"
+
+
+def test_jobs(tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text(JOB + "parallelism: {tensor: 8, pipeline: 4, data: 16}\ntime_limit: 24 h\n")
+    job = load_job(file).model
+    assert job.accelerators.type == (">=h100",) and job.accelerator_count == 512
+    file.write_text(JOB + "parallelism: {tensor: 8, pipeline: 4, data: 15}\n")
+    with pytest.raises(SpecError, match="= 480, but accelerators.count is 512"):
+        load_job(file)
+    file.write_text("name: a\n")
+    with pytest.raises(SpecError, match="'command'.*or a 'script'"):
+        load_job(file)
+    file.write_text("name: a\ncommand: torchrun train.py\n")
+    with pytest.raises(SpecError, match="is not a list"):
+        load_job(file)
+
+
+def test_a_cluster_is_a_fleet_of_one(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text(GOOD)
+    fleet = load_fleet(file).model
+    assert fleet.name == "pod1" and [member.spec for member in fleet.clusters] == ["cluster.yaml"]
+    file.write_text(
+        "name: company\nclusters:\n  - {spec: pod1.yaml, connect: {engine: slurm, via: 'ssh:login.example.com'}}\n"
+        "budgets: [{tenant: llm, per: month, limit: 400000 USD}]\n"
+        "data: [{name: corpus, size: 300 TB, at: [pod1/scratch, trainer/data]}]\n"
+        "policy: {minimize: cost, weights: {carbon: 0.2, wait: 0.3}}\n"
+    )
+    assert load_fleet(file).model.clusters[0].connect is not None

@@ -1,0 +1,85 @@
+"""Scale-up domains."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from supercloud.topology import TopologyError, scale_up_mesh, scale_up_switched, scale_up_torus
+
+
+def check(domains):
+    """No port twice, all links within one domain, bulk and lazy agree."""
+    ports, seen = Counter(), []
+    for group in domains.link_groups:
+        rows = zip(*(column.tolist() for column in group.columns()), strict=True)
+        links = list(group)
+        assert [(a.source, a.source_port, a.target, a.target_port, a.plane) for a in links] == list(rows)
+        seen += links
+    for link in seen:
+        ports[link.source_kind, link.source, link.source_port] += 1
+        ports[link.target_kind, link.target, link.target_port] += 1
+        domain = link.source // domains.domain_accelerators
+        per_domain = domains.switches if link.target_kind == "switch" else domains.domain_accelerators
+        assert link.target // per_domain == domain
+    assert not ports or max(ports.values()) == 1
+    assert len(seen) == domains.link_count
+    return seen
+
+
+def test_nvlink_72():
+    """GB200: 18 trays of 4 GPUs, 18 switch chips, one link from each GPU to each chip."""
+    domains = scale_up_switched(144, accelerators=4, links=18, switches=18, domain=18)
+    assert domains.domain_accelerators == 72
+    assert domains.level.count == 8
+    assert domains.switch_count == 8 * 18
+    assert domains.link_count == 576 * 18
+    pairs = {(link.source, link.target) for link in check(domains)}
+    assert len(pairs) == 576 * 18
+
+
+def test_nvlink_8():
+    domains = scale_up_switched(127, accelerators=8, links=18, switches=4)
+    assert domains.switch_count == 127 * 4
+    assert domains.link_count == 127 * 8 * 18
+    assert sorted(Counter(link.target for link in check(domains) if link.source == 0).values()) == [4, 4, 5, 5]
+
+
+def test_infinity_fabric():
+    domains = scale_up_mesh(16, accelerators=8)
+    assert domains.link_count == 16 * 8 * 7 // 2
+    pairs = {frozenset((link.source, link.target)) for link in check(domains)}
+    assert len(pairs) == 16 * 28
+
+
+def test_torus():
+    """Trn2 UltraServer: 4 instances of a 4x4 torus, joined in rings."""
+    domains = scale_up_torus(8, accelerators=16, dims=(4, 4, 4))
+    assert domains.level.size == 4
+    assert domains.level.count == 2
+    assert domains.link_count == 2 * 3 * 64
+    check(domains)
+
+
+@settings(deadline=None)
+@given(st.integers(1, 30), st.integers(1, 6), st.integers(1, 6), st.integers(1, 9), st.integers(1, 5))
+def test_any_numbers(nodes, accelerators, domain, links, switches):
+    switched = scale_up_switched(nodes, accelerators=accelerators, links=links, switches=switches, domain=domain)
+    assert len(check(switched)) == nodes * accelerators * links
+    mesh = scale_up_mesh(nodes, accelerators=accelerators, domain=domain, parallel=min(links, 3))
+    full, short = divmod(nodes, domain)
+    pairs = sum(n * (n - 1) // 2 for n in [domain * accelerators] * full + [short * accelerators])
+    assert len(check(mesh)) == pairs * min(links, 3)
+    assert len({frozenset((link.source, link.target)) for group in mesh.link_groups for link in group}) == pairs
+    for domains in (switched, mesh):
+        assert domains.level.count == -(-nodes // domain)
+
+
+def test_refusals():
+    with pytest.raises(TopologyError, match="do not make whole tori of 64; take a multiple of 4 nodes"):
+        scale_up_torus(6, accelerators=16, dims=(4, 4, 4))
+    with pytest.raises(TopologyError, match="take dims that hold whole nodes"):
+        scale_up_torus(6, accelerators=5, dims=(4, 4))
+    with pytest.raises(TopologyError, match="links is 0"):
+        scale_up_switched(6, accelerators=5, links=0, switches=1)
