@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parent.parent
-EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*/cluster.yaml"))
+from samples import EXAMPLES
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -10,7 +10,7 @@ import typer
 if TYPE_CHECKING:
     from ..plan.model import Plan
 
-__all__ = ["Json", "SpecFile", "plan_of"]
+__all__ = ["Cluster", "JobFile", "JobId", "Json", "SpecFile", "plan_of", "usable_plan_of"]
 
 SpecFile = Annotated[Path, typer.Argument(help="The cluster's spec, YAML or JSON.", metavar="SPEC")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
@@ -22,3 +22,18 @@ def plan_of(spec: Path) -> Plan:
     from ..spec.loader import load
 
     return resolve(load(spec))
+
+
+JobFile = Annotated[Path, typer.Argument(help="The job, YAML or JSON.", metavar="JOB")]
+Cluster = Annotated[Path, typer.Option("--on", help="The cluster's spec.", metavar="SPEC")]
+JobId = Annotated[int, typer.Argument(help="The job's number, as 'supercloud jobs' shows it.", metavar="ID")]
+
+
+def usable_plan_of(spec: Path) -> Plan:
+    """The plan of a spec's file; raises with its errors when there are any."""
+    from ..errors import InputError
+
+    plan = plan_of(spec)
+    if plan.errors:
+        raise InputError(f"{spec}: no job can be placed on a plan with errors", plan.errors)
+    return plan

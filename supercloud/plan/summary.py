@@ -60,10 +60,10 @@ def _facility(hall: FacilityPlan) -> list[Row]:
     result = []
     for group in hall.racks:
         what = f"{group.nodes_per_rack} nodes" if group.pool else "switches"
+        racks = f"{group.count} rack{'s' * (group.count > 1)} of {what}"
         rack = f" in {group.rack.name}" if group.rack else ""
-        result.append(
-            ("racks", group.pool or "network", f"{group.count} racks with {what} each{rack}, {group.power} each")
-        )
+        power = f"{group.power} each" if group.power else "power unknown"
+        result.append(("racks", group.pool or "network", f"{racks}{rack}, {power}"))
     over = f" of {hall.budget}" if hall.budget else ""
     result.append(
         ("power", "", f"{hall.it}{over} (nodes {hall.nodes}, switches {hall.switches}), {hall.cooling} cooling")

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt
 
-__all__ = ["Count", "Flag", "Model", "Name", "Natural", "Number", "Ratio", "ReleaseText", "Text"]
+__all__ = ["Count", "Flag", "Model", "Name", "Natural", "NodeCount", "Number", "Ratio", "ReleaseText", "Text"]
 
 
 class Model(BaseModel):
@@ -37,6 +37,7 @@ Name = Annotated[
 ]
 Text = Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Count = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=1, le=10_000_000)]
+NodeCount = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=1, le=1_000_000)]
 Natural = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=0, le=10_000_000)]
 Number = Annotated[float, Field(strict=True, ge=0, le=1e15)]
 Ratio = Annotated[float, Field(strict=True, ge=0, le=1)]

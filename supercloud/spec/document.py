@@ -240,7 +240,7 @@ def findings_of(
 def _real_place(location: tuple[str | int, ...], data: Any) -> Place:
     """Drop the parts of a pydantic location that name union members instead of places in the data."""
     place: list[str | int] = []
-    here = data
+    here: Any = data
     for index, part in enumerate(location):
         last = index == len(location) - 1
         if isinstance(here, Mapping) and isinstance(part, str) and (part in here or last) and part != "[key]":
@@ -305,7 +305,7 @@ def _fields_at(model: type[BaseModel], place: Place, data: Any) -> list[str]:
     candidates: list[type[BaseModel]] = [model]
     here = data
     for part in place:
-        here = here[part] if isinstance(here, Mapping) or (isinstance(here, list) and isinstance(part, int)) else None
+        here = _inside(here, part)
         if isinstance(part, int):
             continue
         fields = [candidate.model_fields[part] for candidate in candidates if part in candidate.model_fields]
@@ -318,6 +318,13 @@ def _fields_at(model: type[BaseModel], place: Place, data: Any) -> list[str]:
         ]
         candidates = tagged or candidates
     return sorted({name for candidate in candidates for name in candidate.model_fields})
+
+
+def _inside(value: Any, part: str | int) -> Any:
+    try:
+        return value[part]
+    except (KeyError, IndexError, TypeError):
+        return None
 
 
 def _models_in(info: FieldInfo | Any) -> list[type[BaseModel]]:

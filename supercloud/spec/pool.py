@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from ..primitives.quantity import Duration, Price, Size
-from .base import Count, Flag, Model, Name, Natural, Text, unique
+from .base import Count, Flag, Model, Name, Natural, NodeCount, Text, unique
 from .facility import RackChoice
 
 __all__ = [
@@ -102,7 +102,7 @@ class Pool(Model):
     name: Name
     machine: Text
     """Name of a machine in the catalog."""
-    nodes: Count
+    nodes: NodeCount
     """How many machines there are, spares among them."""
     spares: Natural = 0
     """How many of ``nodes`` are held back to replace failed ones."""

@@ -24,7 +24,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
         {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700",
          "leaf_down": 20}]}),
     "mig-profile": ("error", {"pools": [train("dgx-h100", 8)[0] | {"slicing": {"mig": {"9g.99gb": 1}}}]}),
-    "shard-capable": ("error", {"pools": [{"name": "c", "machine": "management-server", "nodes": 1,
+    "shard-capable": ("error", {"pools": [{"name": "c", "machine": "cpu-6740e", "nodes": 1,
                                            "slicing": {"shards": 4}}], "fabrics": []}),
     "tenant-accounting": ("error", {"scheduler": {"kind": "slurm", "version": "22.05", "accounting": False},
                                     "tenants": [{"name": "a"}]}),

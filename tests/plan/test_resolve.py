@@ -153,7 +153,7 @@ def test_mixed_pools_share_one_tree() -> None:
         pools=[
             {"name": "a", "machine": "dgx-h100", "nodes": 40, "fabrics": ["compute"]},
             {"name": "b", "machine": "dgx-b200", "nodes": 30, "fabrics": ["other"]},
-            {"name": "cpu", "machine": "management-server", "nodes": 3},
+            {"name": "cpu", "machine": "cpu-6740e", "nodes": 3},
         ],
         fabrics=[
             {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"},
@@ -173,17 +173,17 @@ def test_mixed_pools_share_one_tree() -> None:
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from(["dgx-h100", "dgx-b200", "dgx-gb200", "dgx-a100", "management-server"]),
+    st.lists(st.tuples(st.sampled_from(["dgx-h100", "dgx-b200", "dgx-gb200", "dgx-a100", "cpu-6740e"]),
                        st.integers(1, 400)), min_size=1, max_size=4),
     st.sampled_from(["rail-optimized", "fat-tree"]),
 )  # fmt: skip
 def test_every_plan_holds_together(pools: list[tuple[str, int]], shape: str) -> None:
     plan = planned(
         pools=[{"name": f"p{index}", "machine": machine, "nodes": nodes,
-                "fabrics": [] if machine == "management-server" else [f"f{index}"]}
+                "fabrics": [] if machine == "cpu-6740e" else [f"f{index}"]}
                for index, (machine, nodes) in enumerate(pools)],
         fabrics=[{"name": f"f{index}", "kind": "infiniband", "shape": shape, "switch": "nvidia-qm9700"}
-                 for index, (machine, _) in enumerate(pools) if machine != "management-server"],
+                 for index, (machine, _) in enumerate(pools) if machine != "cpu-6740e"],
     )  # fmt: skip
     assert not plan.errors
     hosts = [host for pool in plan.pools for host in pool.hosts]

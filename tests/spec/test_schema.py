@@ -6,7 +6,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
-from conftest import EXAMPLES, ROOT
+from samples import EXAMPLES, ROOT
 
 from supercloud.plan.document import document, plan_schema
 from supercloud.plan.resolve import resolve

@@ -1,3 +1,186 @@
-"""Checks of what a Slurm release can do."""
+"""What a Slurm release cannot grant, and which can: computed from the data of all releases, never written by hand."""
 
-CHECKS = ()
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import cast
+
+from ...catalog import Catalog, SlurmRelease
+from ...errors import Finding, nearest
+from ..model import Plan
+from . import slurm_setup
+from .slurm_setup import pool_path, slurm_of
+
+__all__ = ["CHECKS", "oldest_that"]
+
+# What is asked of a release.
+Able = Callable[[SlurmRelease], bool]
+
+
+def oldest_that(releases: Iterable[SlurmRelease], able: Able) -> str | None:
+    """The name of the oldest release that is able to."""
+    return next((item.name for item in sorted(releases, key=_age) if able(item)), None)
+
+
+def _age(release: SlurmRelease) -> tuple[int, ...]:
+    return tuple(map(int, release.name.split(".")))
+
+
+def _releases(catalog: Catalog) -> Iterator[SlurmRelease]:
+    return (cast(SlurmRelease, item) for item in catalog.all("slurm"))
+
+
+def _has_topology(kind: str) -> Able:
+    return lambda release: kind in release.abilities.topologies
+
+
+def _has_auth(kind: str) -> Able:
+    return lambda release: kind in release.abilities.auth
+
+
+def _has_key(key: str) -> Able:
+    return lambda release: key.lower() in {name.lower() for name in release.keys.slurm}
+
+
+def _hint(catalog: Catalog, able: Able, otherwise: str) -> str:
+    """What to do: the oldest release that can, or another way."""
+    found = oldest_that(_releases(catalog), able)
+    return f"set scheduler.version to {found} or later, or {otherwise}" if found else otherwise
+
+
+def slurm_option_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A key set by hand that the release's parser does not know: one such key stops every daemon and command."""
+    for slurm, release in slurm_of(plan):
+        for key in slurm.options:
+            if _has_key(key)(release):
+                continue
+            newer = oldest_that(_releases(catalog), _has_key(key))
+            hint = f"Slurm {newer} knows it" if newer else nearest(key, release.keys.slurm)
+            yield Finding(
+                "slurm-option-unknown", "error", f"scheduler.options.{key}",
+                f"Slurm {release.name} does not know {key}", hint,
+            )  # fmt: skip
+
+
+def slurm_auth(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A way of trust the release does not have."""
+    for slurm, release in slurm_of(plan):
+        if slurm.auth and slurm.auth not in release.abilities.auth:
+            yield Finding(
+                "slurm-auth", "error", "scheduler.auth", f"Slurm {release.name} has no auth/{slurm.auth}",
+                _hint(catalog, _has_auth(slurm.auth), "leave scheduler.auth out: munge"),
+            )  # fmt: skip
+
+
+def slurm_topology(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A topology asked for that cannot be had: the release lacks it, or nothing in the cluster has this shape."""
+    for slurm, release in slurm_of(plan):
+        asked = [("scheduler.topology", slurm.topology)]
+        for index, partition in enumerate(slurm.partitions):
+            asked.append((f"scheduler.partitions[{index}].topology", partition.topology))
+        for path, kind in asked:
+            if kind is None:
+                continue
+            if kind not in release.abilities.topologies:
+                hint = _hint(catalog, _has_topology(kind), "choose another topology")
+                yield Finding("slurm-topology", "error", path, f"Slurm {release.name} has no topology/{kind}", hint)
+            elif kind != "flat" and kind not in {locality.kind for locality in plan.localities}:
+                there = ", ".join(sorted({locality.kind for locality in plan.localities} | {"flat"}))
+                yield Finding("slurm-topology", "error", path, f"no pool or fabric gives the cluster a {kind}",
+                              f"it has: {there}")  # fmt: skip
+
+
+def slurm_topology_choice(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A partition that chooses its own topology where the release has one for the whole cluster."""
+    for slurm, release in slurm_of(plan):
+        if release.abilities.topology_yaml:
+            return
+        able = [locality.kind for locality in plan.localities if locality.kind in release.abilities.topologies]
+        default = slurm.topology or next(iter(able), "flat")
+        for index, partition in enumerate(slurm.partitions):
+            if partition.topology and partition.topology != default:
+                yield Finding(
+                    "slurm-topology-choice", "error", f"scheduler.partitions[{index}].topology",
+                    f"Slurm {release.name} has one topology for all partitions, here {default}",
+                    _hint(catalog, lambda item: item.abilities.topology_yaml, "leave it out"),
+                )  # fmt: skip
+
+
+def slurm_topology_lost(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Locality that the cluster has, nobody asked about, and the release cannot be told of."""
+    for slurm, release in slurm_of(plan):
+        for locality in plan.localities if plan.site.kind == "onprem" else ():
+            if slurm.topology or locality.kind in ("flat", *release.abilities.topologies):
+                continue
+            yield Finding(
+                "slurm-topology-lost", "warning", "scheduler.version",
+                f"Slurm {release.name} has no topology/{locality.kind}: jobs are placed without regard to "
+                f"{locality.name}",
+                _hint(catalog, _has_topology(locality.kind), "accept it"),
+            )  # fmt: skip
+
+
+def slurm_block_short(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A scale-up domain that is not full: jobs that ask for whole segments pass it over."""
+    for slurm, release in slurm_of(plan):
+        for locality in plan.localities:
+            if locality.kind != "block" or "block" not in release.abilities.topologies:
+                continue
+            short = [group for group in locality.levels[0].groups if len(group.hosts) < locality.block_nodes]
+            if not short:
+                continue
+            group, able = short[0], release.abilities.short_blocks
+            more = f" and {len(short) - 1} more" if len(short) > 1 else ""
+            problem = f"domain {group.name} has {len(group.hosts)} of {locality.block_nodes} nodes{more}"
+            if able:
+                yield Finding("slurm-block-short", "note", "pools", f"{problem}; whole segments do not fit there",
+                              f"make the nodes a multiple of {locality.block_nodes}")  # fmt: skip
+            else:
+                yield Finding(
+                    "slurm-block-short", "error" if slurm.topology == "block" else "warning", "pools",
+                    f"{problem}: Slurm {release.name} takes full blocks only, so not all nodes can be in one",
+                    _hint(catalog, lambda item: item.abilities.short_blocks,
+                          f"make the nodes a multiple of {locality.block_nodes}"),
+                )  # fmt: skip
+
+
+def slurm_imex(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Memory shared between nodes where the release does not hand out IMEX channels."""
+    for _, release in slurm_of(plan):
+        if release.abilities.imex:
+            return
+        for pool in plan.pools:
+            if pool.imex:
+                asked = any(item.imex for item in plan.spec.pools if item.name == pool.name)
+                yield Finding(
+                    "slurm-imex", "error" if asked else "warning", f"{pool_path(plan, pool)}.imex",
+                    f"Slurm {release.name} has no switch/nvidia_imex: jobs of several nodes get no channel of their "
+                    "own for shared memory",
+                    _hint(catalog, lambda item: item.abilities.imex, "set imex: false and start IMEX yourself"),
+                )  # fmt: skip
+
+
+def slurm_mig(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Slices that no detection of the release can see."""
+    for _, release in slurm_of(plan):
+        for pool in plan.pools:
+            if not (pool.slicing and pool.slicing.mig and pool.accelerator):
+                continue
+            if pool.accelerator.autodetect != "nvml" or "nvml" not in release.abilities.autodetect:
+                yield Finding(
+                    "slurm-mig", "error", f"{pool_path(plan, pool)}.slicing.mig",
+                    f"{pool.accelerator.name} has no slices that Slurm can find by itself", "use shards, or none",
+                )  # fmt: skip
+
+
+CHECKS = (
+    slurm_auth,
+    slurm_block_short,
+    slurm_imex,
+    slurm_mig,
+    slurm_option_unknown,
+    slurm_topology,
+    slurm_topology_choice,
+    slurm_topology_lost,
+    *slurm_setup.CHECKS,
+)

@@ -1,0 +1,24 @@
+"""``supercloud logs``: what a job printed."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from .options import JobId
+
+EPILOG = "Example: supercloud logs 1 --follow · next: supercloud wait 1"
+
+
+def logs(
+    number: JobId,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Until the job has ended.")] = False,
+) -> None:
+    """Print what a job printed so far."""
+    from ..jobs import api
+
+    for piece in api.get(number).logs(follow):
+        sys.stdout.write(piece)
+        sys.stdout.flush()

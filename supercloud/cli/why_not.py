@@ -1,0 +1,44 @@
+"""``supercloud why-not``: what keeps a job from each pool."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from ..errors import UnknownName
+from .options import Cluster, JobFile, Json, usable_plan_of
+from .output import columns, note, result, result_json
+
+EPILOG = "Example: supercloud why-not job.yaml --on cluster.yaml --pool train · next: supercloud place"
+
+
+def why_not(
+    job: JobFile,
+    on: Cluster,
+    pool: Annotated[str | None, typer.Option(help="Only this pool.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Say for every pool how the job would lie in it, or the one reason that keeps it out and what would cure it."""
+    from ..jobs import Placement
+    from ..jobs import why_not as ask
+    from ..plan.resolve import catalog_for
+    from ..spec.loader import load_job
+
+    plan = usable_plan_of(on)
+    answers = dict(ask(load_job(job).model, plan, catalog_for(plan.spec, on.parent)))
+    if pool is not None:
+        if pool not in answers:
+            raise UnknownName("pool", pool, answers)
+        answers = {pool: answers[pool]}
+    fits = [name for name, answer in answers.items() if isinstance(answer, Placement)]
+    if as_json:
+        result_json({name: {"fits": name in fits} | asdict(answer) for name, answer in answers.items()})
+        return
+    for line in columns(
+        (name, "fits", str(answer)) if isinstance(answer, Placement) else (name, answer.reason, answer.remedy)
+        for name, answer in answers.items()
+    ):
+        result(line)
+    note(f"next: supercloud submit {job} --on {on}" if fits else "nothing fits: change the job or the cluster")

@@ -1,0 +1,59 @@
+"""Using the machine: a job is declared, placed on a plan, recorded durably, and run by the engine that is there.
+
+``placement`` decides (pure), ``store`` remembers, ``engine`` is the small port that every engine in ``engines/`` fills,
+``api`` puts them together in the manner of ``concurrent.futures``. To add an engine: one module (or folder) in
+``engines/`` and one line in ``engine.ENGINES``; third parties use the entry point group ``supercloud.engines``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .api import Job as Job
+    from .api import get as get
+    from .api import jobs as jobs
+    from .api import submit as submit
+    from .placement import Placement as Placement
+    from .placement import Refusal as Refusal
+    from .placement import place as place
+    from .placement import why_not as why_not
+    from .reconcile import reconcile as reconcile
+    from .states import State as State
+    from .store import Store as Store
+
+# Imported on first use: the agent of the local engine starts in this package and must start fast.
+_HOME = {
+    "Job": "api",
+    "Placement": "placement",
+    "Refusal": "placement",
+    "State": "states",
+    "Store": "store",
+    "get": "api",
+    "jobs": "api",
+    "place": "placement",
+    "reconcile": "reconcile",
+    "submit": "api",
+    "why_not": "placement",
+}
+
+__all__ = [
+    "Job",
+    "Placement",
+    "Refusal",
+    "State",
+    "Store",
+    "get",
+    "jobs",
+    "place",
+    "reconcile",
+    "submit",
+    "why_not",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_HOME[name]}", __name__), name)

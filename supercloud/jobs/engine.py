@@ -1,0 +1,92 @@
+"""The port every engine fills, and the registry of engines.
+
+An engine is a class with ``Engine``'s four methods, constructed with a connection and the state folder; what else it
+can do is a protocol of its own that callers look for. To add one: a module in ``engines/`` and a line in ``ENGINES``;
+from another distribution: an entry point of the group ``supercloud.engines``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, Protocol, cast, runtime_checkable
+
+from ..errors import EngineError, UnknownName
+from ..spec import JobSpec
+from ..spec.fleet import Connection
+from .placement import Placement
+from .submission import Status, Submission
+
+__all__ = ["ENGINES", "Engine", "Finds", "StreamsLogs", "Unsure", "open_engine"]
+
+ENGINES = {
+    "fake": "supercloud.jobs.engines.fake:FakeEngine",
+    "local": "supercloud.jobs.engines.local.engine:LocalEngine",
+    "slurm": "supercloud.jobs.engines.slurm.engine:SlurmEngine",
+}
+
+
+class Unsure(EngineError):
+    """The engine was asked to take a job and did not answer: it may have it. Nobody asks again before looking."""
+
+
+class Engine(Protocol):
+    """Something that runs jobs."""
+
+    pace: float
+    """Seconds between two questions while somebody waits for a job."""
+
+    def prepare(self, job: JobSpec, placement: Placement, key: str) -> Submission:
+        """What would be done for a job; changes nothing anywhere."""
+
+    def submit(self, submission: Submission) -> str:
+        """Do it; returns what the engine calls the job.
+
+        Raises :class:`EngineError` when it was *not* taken, :class:`Unsure` when nobody knows.
+        """
+
+    def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:
+        """How jobs are, in one question; what the engine does not know is left out."""
+
+    def cancel(self, ref: str) -> None:
+        """Ask that a job ends; a job that has ended is no error."""
+
+
+@runtime_checkable
+class Finds(Protocol):
+    """An engine whose ``submit`` may be repeated only when the job is certainly not there."""
+
+    def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
+        """For each key submitted after ``since`` its ref, None when it is certainly not there; left out: who knows."""
+
+
+@runtime_checkable
+class StreamsLogs(Protocol):
+    """An engine that can show what a job has printed."""
+
+    def read_log(self, key: str, offset: int) -> bytes:
+        """What a job printed from a byte on, as far as it is there; empty when there is nothing (yet)."""
+
+
+def open_engine(connection: Connection, folder: Path) -> Engine:
+    """The engine of a connection; one and the same for the same connection and state folder."""
+    return _open(connection, folder, os.getpid())
+
+
+@lru_cache(maxsize=32)
+def _open(connection: Connection, folder: Path, process: int) -> Engine:  # a fork needs one of its own
+    return cast(Engine, _class_of(connection.engine)(connection, folder))
+
+
+def _class_of(name: str) -> Any:
+    if home := ENGINES.get(name):
+        module, _, attribute = home.partition(":")
+        return getattr(import_module(module), attribute)
+    others = {point.name: point for point in entry_points(group="supercloud.engines")}
+    if name not in others:
+        raise UnknownName("engine", name, [*ENGINES, *others])
+    return others[name].load()

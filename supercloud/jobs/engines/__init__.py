@@ -1,0 +1,1 @@
+"""The engines, unaware of each other; ``jobs.engine`` has the registry."""

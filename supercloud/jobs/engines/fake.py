@@ -1,0 +1,111 @@
+"""A pretended cluster for tests, documentation and demonstrations: jobs do what their own command says.
+
+``command: [fake, QUEUED, RUNNING, "FAILED:3"]`` lists one state per question that is asked about the job; the last one
+stays. ``REQUEUE`` is QUEUED in the next attempt, ``SILENT`` no answer. Any other command is queued, runs and completes.
+What the pretended cluster knows is on the disk, as a real one's knowledge outlives its users.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...errors import EngineError
+from ...spec import JobSpec
+from ...spec.fleet import Connection
+from ..environment import job_env
+from ..placement import Placement
+from ..states import State
+from ..submission import Status, Submission
+
+__all__ = ["FakeEngine"]
+
+
+class FakeEngine:
+    """Starts nothing, remembers everything."""
+
+    pace = 0.01
+
+    def __init__(self, connection: Connection, folder: Path):
+        self.folder = folder / "fake"
+        self.refuse = ""
+        """Say this to the next submissions instead of taking them."""
+        self.at: Callable[[str], None] = lambda point: None
+        """Called at the points "before" and "after" taking a job: the place to crash."""
+        self.submissions = 0
+
+    def prepare(self, job: JobSpec, placement: Placement, key: str) -> Submission:
+        """What it is told: the command and its variables."""
+        argv = job.command or ("script",)
+        return Submission(key, argv, job.script or "", job_env(job, placement, key), {"pool": placement.pool})
+
+    def submit(self, submission: Submission) -> str:
+        """Take it. A second submission of one key is counted, as a real engine would run it twice."""
+        self.at("before")
+        if self.refuse:
+            raise EngineError(self.refuse)
+        scripted = submission.argv[0] == "fake" and len(submission.argv) > 1
+        states = list(submission.argv[1:]) if scripted else [State.QUEUED, State.RUNNING, State.COMPLETED]
+        taken = 1
+        if self._file(submission.key).exists():
+            taken += int(self._read(submission.key)["taken"])
+        self._write(submission.key, {"states": states, "attempt": 1, "taken": taken})
+        self.submissions += 1
+        self.at("after")
+        return f"fake-{submission.key}"
+
+    def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
+        """Which of them were taken."""
+        return {key: f"fake-{key}" if self._file(key).exists() else None for key in keys}
+
+    def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:
+        """The next state of each."""
+        answers = {}
+        for ref in refs:
+            key = ref.removeprefix("fake-")
+            if self._file(key).exists() and (status := self._next(key)):
+                answers[ref] = status
+        return answers
+
+    def _next(self, key: str) -> Status | None:
+        known = self._read(key)
+        word, _, code = known["states"][0].partition(":")
+        if word == "REQUEUE":
+            known["attempt"] += 1
+            word = known["states"][0] = State.QUEUED
+        answer = Status(State(word), known["attempt"], "", int(code or 0) if State(word).is_final else None) \
+            if word != "SILENT" else None  # fmt: skip
+        if len(known["states"]) > 1:
+            known["states"].pop(0)
+        self._write(key, known)
+        return answer
+
+    def cancel(self, ref: str) -> None:
+        """Let it end, if it has not."""
+        key = ref.removeprefix("fake-")
+        known = self._read(key)
+        if not State(known["states"][0].partition(":")[0]).is_final or len(known["states"]) > 1:
+            self._write(key, known | {"states": [State.CANCELLED]})
+
+    def read_log(self, key: str, offset: int) -> bytes:
+        """One line per attempt."""
+        if not self._file(key).exists():
+            return b""
+        return "".join(f"attempt {n + 1}\n" for n in range(self._read(key)["attempt"])).encode()[offset:]
+
+    def taken(self, key: str) -> int:
+        """How many times a job was submitted."""
+        return int(self._read(key)["taken"]) if self._file(key).exists() else 0
+
+    def _file(self, key: str) -> Path:
+        return self.folder / f"{key}.json"
+
+    def _read(self, key: str) -> dict[str, Any]:
+        known: dict[str, Any] = json.loads(self._file(key).read_text())
+        return known
+
+    def _write(self, key: str, known: Mapping[str, Any]) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._file(key).write_text(json.dumps(known))

@@ -1,0 +1,124 @@
+"""The local engine: real processes on this machine, with accelerator slots and logs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from ....errors import EngineError
+from ....spec import JobSpec
+from ....spec.fleet import Connection
+from ...environment import job_env, port_of
+from ...placement import Placement
+from ...states import State
+from ...submission import Status, Submission
+from .bell import wake
+from .queue import Queue
+from .runs import log_of, script_of
+from .slots import VARIABLE, real_accelerators
+
+__all__ = ["LocalEngine"]
+
+# Of the submitter's environment a job sees only what programs need to be found and to speak: what happened to be set
+# in one terminal is no part of a job.
+_PASSED_ON = ("CONDA_PREFIX", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "LOGNAME", "PATH", "PYTHONPATH", "SHELL",
+              "TMPDIR", "TZ", "USER", "VIRTUAL_ENV")  # fmt: skip
+_PRIORITIES = {"low": 0, "normal": 1, "high": 2}
+_MAX_TASKS = 256
+"""More processes than this no single machine plays sensibly."""
+
+
+class LocalEngine:
+    """This machine. Each node of a placement is played by processes here; they share its accelerators."""
+
+    pace = 0.1
+    idle = 5.0
+    """Seconds of nothing to do after which the agent leaves."""
+    grace = 5.0
+    """Seconds between asking a job to end and ending it."""
+
+    def __init__(self, connection: Connection, folder: Path):
+        if not sys.platform.startswith("linux"):
+            raise EngineError("the local engine needs Linux (/proc tells it which processes live)")
+        self.folder = folder / "local"
+
+    @cached_property
+    def _queue(self) -> Queue:  # opened on first use: a dry run leaves nothing behind
+        return Queue(self.folder)
+
+    def prepare(self, job: JobSpec, placement: Placement, key: str) -> Submission:
+        """The program, its environment and what it needs of this machine."""
+        tasks = placement.nodes * job.tasks_per_node
+        if tasks > _MAX_TASKS:
+            raise EngineError(f"job {job.name!r} has {tasks} tasks, this machine plays at most {_MAX_TASKS}; "
+                              "submit it to a cluster, or a smaller one here")  # fmt: skip
+        real = real_accelerators()
+        if real is not None and placement.accelerators_per_node > real:
+            raise EngineError(f"job {job.name!r} needs {placement.accelerators_per_node} accelerators on a node, this "
+                              f"machine may give {real}; ask for fewer, or set {VARIABLE}")  # fmt: skip
+        env = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        settings: dict[str, str | int | float] = {
+            "accelerators_per_node": placement.accelerators_per_node,
+            "grace": self.grace,
+            "node_accelerators": max(placement.node_accelerators, placement.accelerators_per_node),
+            "nodes": placement.nodes,
+            "port": port_of(key),
+            "priority": _PRIORITIES[job.priority],
+            "retries": job.retries,
+            "tasks_per_node": job.tasks_per_node,
+            "time_limit": job.time_limit.to("s") if job.time_limit else 0,
+            "visible_env": placement.visible_env,
+            "workdir": job.workdir or os.getcwd(),
+        }
+        argv = job.command or ()
+        if job.script:  # once, as a batch script is; it starts further tasks itself
+            settings |= {"nodes": 1, "tasks_per_node": 1}
+            argv = (_shell_of(job.script), str(script_of(self.folder, key)))
+        return Submission(key, argv, job.script or "", {**env, **job_env(job, placement, key)}, settings)
+
+    def submit(self, submission: Submission) -> str:
+        """Put it into the queue; the same key again changes nothing."""
+        if submission.stdin:
+            path = script_of(self.folder, submission.key)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = path.with_name(f"script.{os.getpid()}")
+            temporary.write_text(submission.stdin)
+            temporary.replace(path)
+        ref = self._queue.add(submission)
+        wake(self.folder, self.idle)
+        return str(ref)
+
+    def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
+        """Whether it is there or not, a submission may be repeated: the queue takes each key once."""
+        return dict.fromkeys(keys)
+
+    def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:
+        """How jobs are. Where some have not ended, an agent is seen to."""
+        statuses = self._queue.statuses(refs)
+        if any(status.state in (State.QUEUED, State.RUNNING) for status in statuses.values()):
+            wake(self.folder, self.idle)
+        return statuses
+
+    def cancel(self, ref: str) -> None:
+        """Ask the agent to end it."""
+        self._queue.cancel(ref)
+        wake(self.folder, self.idle)
+
+    def read_log(self, key: str, offset: int) -> bytes:
+        """What all tasks and attempts of a job printed."""
+        try:
+            with open(log_of(self.folder, key), "rb") as log:
+                log.seek(offset)
+                return log.read()
+        except FileNotFoundError:
+            return b""
+
+
+def _shell_of(script: str) -> str:
+    """The shell its first line names, else /bin/sh."""
+    words = script.split("\n", 1)[0][2:].split() if script.startswith("#!") else []
+    program = words[1] if len(words) > 1 and words[0].endswith("/env") else words[0] if words else "/bin/sh"
+    return program

@@ -1,0 +1,180 @@
+"""What this machine has been asked to run: the local engine's own durable list, worked off by its agent."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...database import Database
+from ...processes import boot
+from ...states import State
+from ...submission import Status, Submission
+
+__all__ = ["Queue", "Task"]
+
+_MIGRATIONS = (
+    """
+    CREATE TABLE tasks (
+        ref INTEGER PRIMARY KEY AUTOINCREMENT,
+        key TEXT NOT NULL UNIQUE,
+        submission TEXT NOT NULL,
+        priority INTEGER NOT NULL,
+        state TEXT NOT NULL,
+        attempt INTEGER NOT NULL DEFAULT 1,
+        slots TEXT NOT NULL DEFAULT '[]',
+        simulated INTEGER NOT NULL DEFAULT 0,
+        boot TEXT NOT NULL DEFAULT '',
+        cancelled INTEGER NOT NULL DEFAULT 0,
+        verdict TEXT NOT NULL DEFAULT '',
+        exit_code INTEGER,
+        reason TEXT NOT NULL DEFAULT '',
+        queued REAL NOT NULL,
+        started REAL,
+        ended REAL
+    );
+    CREATE INDEX waiting ON tasks (priority DESC, ref) WHERE state = 'QUEUED';
+    CREATE INDEX running ON tasks (ref) WHERE state = 'RUNNING'
+    """,
+)
+
+_PRETENDED = "its accelerators are simulated: this machine has none"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One job as this machine has it."""
+
+    ref: int
+    key: str
+    submission: Submission
+    state: State
+    attempt: int
+    slots: tuple[int, ...]
+    """Accelerators leased to it."""
+    simulated: bool
+    """Whether they are only pretended."""
+    boot: str
+    """The boot of the machine under which this attempt was begun."""
+    cancelled: bool
+    verdict: str
+    """How it will have ended once its processes are gone: it was cut short."""
+    exit_code: int | None
+    reason: str
+    started: float | None
+    ended: float | None
+
+    @classmethod
+    def of_row(cls, row: sqlite3.Row) -> Task:
+        """From a row of the table."""
+        return cls(
+            row["ref"], row["key"], Submission.of_json(row["submission"]), State(row["state"]), row["attempt"],
+            tuple(json.loads(row["slots"])), bool(row["simulated"]), row["boot"], bool(row["cancelled"]),
+            row["verdict"], row["exit_code"], row["reason"], row["started"], row["ended"],
+        )  # fmt: skip
+
+    def number(self, name: str) -> float:
+        """A setting of its submission that is a number; 0 where it has none."""
+        return float(self.submission.settings.get(name) or 0)
+
+
+class Queue:
+    """The list, in ``queue.db`` of the local engine's folder."""
+
+    def __init__(self, folder: Path):
+        self._database = Database(folder / "queue.db", _MIGRATIONS)
+        self.writing = self._database.writing
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    # -- for those who submit ----------------------------------------------------------------------------------------
+
+    def add(self, submission: Submission) -> int:
+        """Put a job in; with a key that is there already, nothing but that job's ref."""
+        with self.writing() as connection:
+            connection.execute(
+                "INSERT OR IGNORE INTO tasks (key, submission, priority, state, queued) VALUES (?, ?, ?, ?, ?)",
+                (submission.key, submission.to_json(), submission.settings.get("priority", 0), State.QUEUED,
+                 time.time()),
+            )  # fmt: skip
+            row = connection.execute("SELECT ref FROM tasks WHERE key = ?", (submission.key,)).fetchone()
+            return int(row["ref"])
+
+    def statuses(self, refs: Sequence[str]) -> dict[str, Status]:
+        """How jobs are."""
+        wanted = json.dumps([int(ref) for ref in refs if ref.isdigit()])
+        rows = self._database.read(
+            "SELECT ref, state, attempt, reason, exit_code, started, ended FROM tasks"
+            " WHERE ref IN (SELECT value FROM json_each(?))",
+            (wanted,),
+        )
+        return {
+            str(row["ref"]): Status(State(row["state"]), row["attempt"], row["reason"], row["exit_code"],
+                                    row["started"], row["ended"])
+            for row in rows
+        }  # fmt: skip
+
+    def cancel(self, ref: str) -> None:
+        """Ask that a job ends."""
+        with self.writing() as connection:
+            connection.execute("UPDATE tasks SET cancelled = 1 WHERE ref = ? AND ended IS NULL", (ref,))
+
+    # -- for the agent -----------------------------------------------------------------------------------------------
+
+    def running(self) -> list[Task]:
+        """Jobs that were begun and have not ended."""
+        return self._tasks("state = 'RUNNING' ORDER BY ref")
+
+    def waiting(self, limit: int) -> list[Task]:
+        """The next jobs, in the order they may begin; those to be cancelled among them."""
+        return self._tasks(f"state = 'QUEUED' ORDER BY priority DESC, ref LIMIT {limit:d}")
+
+    def withdrawn(self) -> list[Task]:
+        """Jobs that were cancelled before they began."""
+        return self._tasks("state = 'QUEUED' AND cancelled = 1")
+
+    def empty(self) -> bool:
+        """Whether nothing waits and nothing runs."""
+        return not self._database.read("SELECT 1 FROM tasks WHERE state IN ('QUEUED', 'RUNNING') LIMIT 1")
+
+    def _tasks(self, where: str) -> list[Task]:
+        return [Task.of_row(row) for row in self._database.read(f"SELECT * FROM tasks WHERE {where}")]
+
+    def begin(self, ref: int, slots: Sequence[int], simulated: bool) -> None:
+        """Write down that a job is about to be started on these accelerators."""
+        with self.writing() as connection:
+            reason = _PRETENDED if simulated else ""
+            connection.execute(
+                "UPDATE tasks SET state = ?, slots = ?, simulated = ?, boot = ?, reason = ?, started = ? WHERE ref = ?",
+                (State.RUNNING, json.dumps(slots), simulated, boot(), reason, time.time(), ref),
+            )
+
+    def condemn(self, ref: int, verdict: State, reason: str, exit_code: int | None = None) -> None:
+        """Write down how a job will have ended, before its processes are ended."""
+        with self.writing() as connection:
+            connection.execute(
+                "UPDATE tasks SET verdict = ?, reason = ?, exit_code = ? WHERE ref = ? AND verdict = ''",
+                (verdict, reason, exit_code, ref),
+            )
+
+    def end(self, ref: int, state: State, reason: str, exit_code: int | None) -> None:
+        """Write down how a job ended."""
+        with self.writing() as connection:
+            connection.execute(
+                "UPDATE tasks SET state = ?, reason = ?, exit_code = ?, slots = '[]', ended = ? WHERE ref = ?",
+                (state, reason, exit_code, time.time(), ref),
+            )
+
+    def again(self, ref: int, reason: str) -> None:
+        """Put a job back to be started once more."""
+        with self.writing() as connection:
+            connection.execute(
+                "UPDATE tasks SET state = ?, attempt = attempt + 1, slots = '[]', verdict = '', exit_code = NULL,"
+                " reason = ?, started = NULL WHERE ref = ?",
+                (State.QUEUED, reason, ref),
+            )

@@ -1,0 +1,100 @@
+"""What a started task leaves on the disk, and its processes. The disk knows; nothing else has to.
+
+``runs/KEY/log`` is what the job printed, ``runs/KEY/ATTEMPT/RANK/`` one task: ``started`` (its process, written once),
+``exit`` (its exit code).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...processes import ProcessId, marked
+
+__all__ = ["Run", "left_behind", "log_of", "script_of", "signal_all"]
+
+_MARK = "SUPERCLOUD_RUN"
+_WRAPPER = Path(__file__).with_name("run.sh")
+
+
+def log_of(folder: Path, key: str) -> Path:
+    """The file all tasks and attempts of a job print to."""
+    return folder / "runs" / key / "log"
+
+
+def script_of(folder: Path, key: str) -> Path:
+    """The file that holds the script of a job."""
+    return folder / "runs" / key / "script"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One task of one attempt."""
+
+    folder: Path
+    """Of the local engine."""
+    key: str
+    attempt: int
+    rank: int
+
+    @property
+    def place(self) -> Path:
+        """Its own folder."""
+        return self.folder / "runs" / self.key / str(self.attempt) / str(self.rank)
+
+    def spawn(self, argv: Sequence[str], workdir: str, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        """Start its wrapper in a session of its own. May be repeated: only one wrapper ever gets the claim."""
+        self.place.mkdir(parents=True, exist_ok=True)
+        return subprocess.Popen(
+            ["/bin/sh", str(_WRAPPER), str(self.place), str(log_of(self.folder, self.key)), workdir, *argv],
+            env={**env, _MARK: str(self.place)},
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def process(self) -> ProcessId | None:
+        """The wrapper that got the claim; None when none has (yet)."""
+        try:
+            return ProcessId.parse((self.place / "started").read_text())
+        except OSError:
+            return None
+
+    def exit_code(self) -> int | None:
+        """How the program ended; None when it has not, or took its wrapper with it."""
+        try:
+            return int((self.place / "exit").read_text())
+        except (OSError, ValueError):
+            return None
+
+    def forbid(self) -> None:
+        """Take the claim ourselves: a wrapper that is just starting will find that it came too late."""
+        self.place.mkdir(parents=True, exist_ok=True)
+        claim = self.place / f"claim.{os.getpid()}"
+        claim.write_text("0 - -\n")
+        with contextlib.suppress(FileExistsError):
+            os.link(claim, self.place / "started")
+
+
+def signal_all(folder: Path, key: str, attempt: int, number: int, spare: Collection[int] = ()) -> int:
+    """Send a signal to all processes of an attempt but ``spare``; returns how many there were."""
+    found = [pid for pid in marked(_MARK, f"{folder / 'runs' / key / str(attempt)}/") if pid not in spare]
+    for pid in found:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+    return len(found)
+
+
+def left_behind(runs: Sequence[Run]) -> bool:
+    """Whether finished programs may have left something in their sessions."""
+    for run in runs:
+        process = run.process()
+        if process is None or process.pid <= 1:
+            continue
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, 0)
+            return True
+    return False

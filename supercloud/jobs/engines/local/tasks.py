@@ -1,0 +1,46 @@
+"""What one task on this machine finds in its environment."""
+
+from __future__ import annotations
+
+from .queue import Task
+
+__all__ = ["task_env"]
+
+
+def task_env(task: Task, rank: int) -> dict[str, str]:
+    """The job's variables, the task's place among all tasks, and the accelerators it may use."""
+    settings = task.submission.settings
+    nodes, per_node = int(task.number("nodes")), int(task.number("tasks_per_node"))
+    node, local = divmod(rank, per_node)
+    env = {
+        "LOCAL_RANK": str(local),
+        "LOCAL_WORLD_SIZE": str(per_node),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(settings["port"]),
+        "NNODES": str(nodes),
+        "NODE_RANK": str(node),
+        "RANK": str(rank),
+        "WORLD_SIZE": str(nodes * per_node),
+    }
+    env |= task.submission.env
+    env |= {"SUPERCLOUD_EPOCH": str(task.attempt), "SUPERCLOUD_NODE_RANK": str(node)}
+    if name := str(settings.get("visible_env") or ""):
+        env[name] = ",".join(map(str, _visible(task, node, nodes)))
+    return env
+
+
+def _visible(task: Task, node: int, nodes: int) -> list[int]:
+    """Accelerators of one of the nodes the job pretends to have.
+
+    Pretended ones are numbered per node, as each node numbers its own. Real ones are shared out among the nodes.
+    """
+    if not task.slots:
+        return []
+    wanted = int(task.number("accelerators_per_node"))
+    if task.simulated:
+        size = int(task.number("node_accelerators"))
+        mine = {slot % size for slot in task.slots[node * wanted : (node + 1) * wanted]}
+        return sorted(mine) if len(mine) == wanted else list(range(wanted))
+    share = max(1, len(task.slots) // nodes)
+    first = node * share % len(task.slots)
+    return list(task.slots[first : first + share])

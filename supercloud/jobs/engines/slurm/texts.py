@@ -1,0 +1,119 @@
+"""What Slurm answers: texts in, values out. Pure; proved against recorded outputs."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+
+from ...states import State
+from ...submission import Status
+from .commands import COMMENT
+from .reasons import sentence
+
+__all__ = ["accounted", "found", "queued", "submitted"]
+
+# Every state of every release; what is not here is UNKNOWN.
+_QUEUED = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT",
+           "POWER_UP_NODE", "EXPEDITED_REQUEUE")  # fmt: skip
+_RUNNING = ("RUNNING", "COMPLETING", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED", "SUSPENDED", "UPDATE_DB")
+_STATES = dict.fromkeys(_QUEUED, State.QUEUED) | dict.fromkeys(_RUNNING, State.RUNNING) | {
+    "BOOT_FAIL": State.NODE_FAIL,
+    "CANCELLED": State.CANCELLED,
+    "COMPLETED": State.COMPLETED,
+    "DEADLINE": State.TIMEOUT,
+    "FAILED": State.FAILED,
+    "LAUNCH_FAILED": State.FAILED,
+    "NODE_FAIL": State.NODE_FAIL,
+    "OUT_OF_MEMORY": State.FAILED,
+    "PREEMPTED": State.NODE_FAIL,
+    "RECONFIG_FAIL": State.FAILED,
+    "REVOKED": State.FAILED,
+    "TIMEOUT": State.TIMEOUT,
+}  # fmt: skip
+# What accounting shows of an attempt that was put back: the job itself lives on, or is about to.
+_PUT_BACK = ("REQUEUED", "RESIZING", "PENDING")
+
+
+def submitted(text: str) -> str | None:
+    """The id in what ``sbatch --parsable`` printed: ``123`` or ``123;cluster``."""
+    for line in reversed(text.splitlines()):
+        if match := re.fullmatch(r"(\d+)(;\S*)?", line.strip()):
+            return match[1]
+    return None
+
+
+def queued(text: str) -> dict[str, Status]:
+    """Jobs in the output of :func:`commands.in_queue`."""
+    return {ref: status for ref, status, _ in _queue_rows(text)}
+
+
+def _queue_rows(text: str) -> Iterator[tuple[str, Status, str]]:
+    for line in text.splitlines():
+        parts = [part.strip() for part in line.split("|", 7)]
+        if len(parts) < 8 or not parts[0].isdigit():
+            continue  # the head of an array, or the rest of a comment of somebody's that spans lines
+        ref, state, reason, restarts, code, start, end, comment = parts
+        attempt = (int(restarts) if restarts.isdigit() else 0) + 1
+        yield ref, _status(state, reason, code, start, end, attempt), comment.rstrip("|")
+
+
+def accounted(text: str) -> dict[str, Status]:
+    """Jobs in the output of :func:`commands.in_accounting`; of several rows of one job the last counts."""
+    statuses = {}
+    for line in text.splitlines():
+        parts = line.split("|", 5)
+        if len(parts) == 6 and parts[0].isdigit():
+            ref, state, code, start, end, reason = parts
+            put_back = state.split()[0] in _PUT_BACK if state else True
+            # the attempt is not in the accounts: 0 says so, and whoever knows an attempt keeps it
+            statuses[ref] = (
+                Status(State.UNKNOWN, 0, "Slurm has put it back and does not list it yet")
+                if put_back
+                else _status(state, reason, code, start, end, 0)
+            )
+    return statuses
+
+
+def found(text: str) -> dict[str, str]:
+    """Key -> id, from any of the listings that hold comments or submission lines; the first id of a key counts."""
+    refs: dict[str, str] = {}
+    for line in text.splitlines():
+        ref, _, rest = line.partition("|")
+        match = re.search(re.escape(COMMENT) + r"([A-Za-z0-9._-]+)", rest)
+        if ref.strip().isdigit() and match:
+            refs.setdefault(match[1], ref.strip())
+    return refs
+
+
+def _status(state: str, reason: str, code: str, start: str, end: str, attempt: int) -> Status:
+    word = state.split()[0].rstrip("+") if state else ""
+    ours = _STATES.get(word, State.UNKNOWN)
+    exit_code = _exit_code(code)
+    return Status(
+        ours,
+        attempt,
+        sentence(word, reason, exit_code) if ours is not State.UNKNOWN else f"Slurm calls its state {state!r}",
+        exit_code if ours in (State.COMPLETED, State.FAILED) else None,
+        _time(start) if ours is not State.QUEUED else None,
+        _time(end) if ours.is_final else None,
+    )
+
+
+def _exit_code(text: str) -> int | None:
+    """``code:signal`` as a shell would show it; out of memory and the like, which are no signals, have none."""
+    match = re.fullmatch(r"(\d+):(\d+)", text.strip())
+    if match is None:
+        return int(text) if text.strip().isdigit() else None
+    code, number = int(match[1]), int(match[2])
+    return code or (None if number > 64 else 128 + number if number else 0)
+
+
+def _time(text: str) -> float | None:
+    """Seconds since 1970, as asked for; or local time, as Slurm prints it when it has not heard."""
+    if text.isdigit():
+        return float(text) or None
+    try:
+        return time.mktime(time.strptime(text, "%Y-%m-%dT%H:%M:%S"))
+    except ValueError:
+        return None  # N/A, None, Unknown

@@ -1,0 +1,116 @@
+"""The steps that decide whether a job can lie in a pool: its shape, its tenant, its limits, its pinned nodes."""
+
+from __future__ import annotations
+
+from ..errors import InputError, nearest
+from ..plan.model import Plan, PoolPlan
+from ..primitives.nodes import expand
+from ..spec import JobSpec
+
+__all__ = ["Refused", "limits", "pinned", "shape", "tenant"]
+
+_PRIORITIES = ("low", "normal", "high")
+
+
+class Refused(Exception):
+    """A pool cannot have the job: why, and the smallest change that would help."""
+
+    def __init__(self, reason: str, remedy: str = ""):
+        super().__init__(reason)
+        self.reason, self.remedy = reason, remedy
+
+
+def shape(job: JobSpec, pool: PoolPlan) -> tuple[int, int, int]:
+    """Nodes, accelerators on each, and nodes that one tensor-parallel group spans (1: it stays inside a node).
+
+    Accelerators are spread evenly over the fewest nodes: 12 on nodes of 8 are 2 × 6. Where that would take twice the
+    nodes it should, the count is refused: such a job is nearly always a slip.
+    """
+    count, size = job.accelerator_count, pool.per_node
+    usable = pool.nodes - pool.spares
+    if not count:
+        return _at_most(job.nodes or 1, 0, usable, pool), 0, 1
+    tensor = job.parallelism.tensor if job.parallelism else 1
+    inside = min(tensor, size)
+    least = -(-count // size)
+    choices = [job.nodes] if job.nodes else range(least, 2 * least + 1)
+    for nodes in choices:
+        if count % nodes == 0 and count // nodes <= size and (count // nodes) % inside == 0:
+            per_node = count // nodes
+            group = -(-tensor // per_node)
+            if tensor > per_node and (tensor % per_node or nodes % group):
+                continue
+            return _at_most(nodes, per_node, usable, pool), per_node, group
+    if job.nodes and count > job.nodes * size:
+        raise Refused(f"{count} accelerators do not fit {job.nodes} nodes of {size}", f"set nodes to {least}")
+    over = f"{job.nodes} nodes" if job.nodes else f"nodes of {size}"
+    groups = f" in tensor-parallel groups of {tensor}" if tensor > 1 else ""
+    raise Refused(f"{count} accelerators do not divide evenly over {over}{groups}",
+                  f"ask for {_near_counts(count, size, job.nodes, inside)}")  # fmt: skip
+
+
+def _near_counts(count: int, size: int, nodes: int | None, inside: int) -> str:
+    """The next even counts below and above."""
+    even = []
+    for total in range(max(1, count - 2 * size), count + 2 * size + 1):
+        over = nodes or -(-total // size)
+        if total % over == 0 and total // over <= size and total // over % inside == 0:
+            even.append(total)
+    below = [total for total in even if total < count][-1:]
+    above = [total for total in even if total > count][:1]
+    return " or ".join(map(str, below + above)) or f"a multiple of {inside}"
+
+
+def _at_most(nodes: int, per_node: int, usable: int, pool: PoolPlan) -> int:
+    if nodes <= usable:
+        return nodes
+    spares = f" ({pool.spares} more are spares)" if pool.spares else ""
+    asked = f"{nodes * per_node} accelerators are {nodes} nodes" if per_node else f"the job asks for {nodes} nodes"
+    remedy = f"ask for at most {usable * pool.per_node} accelerators" if per_node else f"ask for at most {usable} nodes"
+    raise Refused(f"{asked}, the pool has {usable}{spares}", remedy)
+
+
+def tenant(job: JobSpec, plan: Plan, nodes: int) -> None:
+    """Whether the tenant is there and may have so much at one time."""
+    if job.tenant is None:
+        return
+    known = {item.name: item for item in plan.tenants}
+    if job.tenant not in known:
+        raise Refused(f"no tenant is called {job.tenant!r}", nearest(job.tenant, known) or "leave out tenant")
+    found = known[job.tenant]
+    if _PRIORITIES.index(job.priority) > _PRIORITIES.index(found.priority):
+        raise Refused(f"tenant {found.name} may not submit with priority {job.priority}",
+                      f"set priority to {found.priority}")  # fmt: skip
+    for asked, most, what in ((job.accelerator_count, found.limits.accelerators, "accelerators"),
+                              (nodes, found.limits.nodes, "nodes")):  # fmt: skip
+        if most is not None and asked > most:
+            raise Refused(f"the job needs {asked} {what}, tenant {found.name} may have {most} at one time",
+                          f"ask for at most {most} {what}")  # fmt: skip
+
+
+def limits(job: JobSpec, plan: Plan) -> None:
+    """Whether the tenant and the cluster let work run so long; partitions have limits of their own."""
+    if job.time_limit is None:
+        return
+    own = next((item.limits.max_time for item in plan.tenants if item.name == job.tenant), None)
+    for most, whose in ((own, f"tenant {job.tenant}"), (plan.max_time, f"cluster {plan.name}")):
+        if most is not None and job.time_limit > most:
+            raise Refused(f"time_limit {job.time_limit} is more than the {most} of {whose}",
+                          f"set time_limit to at most {most}, and save checkpoints")  # fmt: skip
+
+
+def pinned(job: JobSpec, pool: PoolPlan, nodes: int) -> tuple[str, ...]:
+    """The nodes the job insists on, sorted as they were expanded."""
+    if not job.place.nodes:
+        return ()
+    try:
+        hosts = expand(",".join(job.place.nodes))
+    except InputError as error:
+        raise Refused(str(error), "write names as gpu-[0001-0004],gpu-0007") from None
+    known = set(pool.hosts)
+    for host in hosts:
+        if host not in known:
+            raise Refused(f"{host!r} is no node of the pool", f"its nodes are {pool.hosts}")
+    if len(hosts) != nodes:
+        raise Refused(f"place.nodes pins {len(hosts)}, the job needs {nodes}", f"pin {nodes} nodes")
+    return tuple(hosts)

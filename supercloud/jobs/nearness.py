@@ -1,0 +1,134 @@
+"""How near the nodes of a job must be to each other, and what the scheduler is asked so that they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..plan.model import Group, Level, Locality, Plan, PoolPlan
+from ..primitives.nodes import HostRange
+from ..spec import JobSpec
+from ..spec.scheduler import Partition
+from .feasibility import Refused
+
+__all__ = ["Nearness", "nearness"]
+
+
+@dataclass(frozen=True)
+class Nearness:
+    """The innermost level that holds the whole job, and how to ask for it."""
+
+    level: str = ""
+    required: bool = False
+    """Whether the job insists; otherwise it is a preference that must not make it wait for ever."""
+    switches: int = 0
+    """Trees: the fewest innermost groups that hold it; 0 says nothing."""
+    segment: int = 0
+    """Blocks: nodes that must share one; 0 says nothing."""
+
+
+def nearness(
+    job: JobSpec, plan: Plan, pool: PoolPlan, nodes: int, group_nodes: int, partition: Partition | None
+) -> Nearness:
+    """Where a job of so many nodes fits; raises :class:`Refused` where it is asked to be nearer than it can be."""
+    near = job.place.near
+    seen = _view(plan, pool, partition)
+    domain = pool.machine.domain_nodes
+    if near == "scale-up" and nodes > domain:
+        outer = "leaf" if seen and seen.kind == "tree" and nodes <= _largest(seen.levels[0], pool.hosts) else "any"
+        raise Refused(f"near: scale-up holds {domain} of its nodes, the job needs {nodes}",
+                      f"ask for at most {domain * pool.per_node} accelerators, or set near to {outer}")  # fmt: skip
+    if near == "scale-up" and nodes > 1 and plan.scheduler.kind == "slurm" and not (seen and seen.kind == "block"):
+        raise Refused("near: scale-up, but its scheduler sees no scale-up domains",
+                      "set near to leaf, or give the scheduler (or a partition) topology: block")  # fmt: skip
+    tree = seen if seen and seen.kind == "tree" else _covering(plan, pool, "tree")
+    level = _innermost(tree, pool, nodes) if tree else None
+    if near in ("leaf", "pod", "fabric"):
+        level = _asked(near, tree, pool, nodes, level)
+    required = near not in (None, "any")
+    name = tree.levels[level].name if tree and level is not None else ""
+    if near == "scale-up" or (seen and seen.kind == "block" and nodes <= domain and near is None):
+        name = "scale-up"
+    switches = 0
+    if seen and seen is tree and level is not None and nodes > 1 and near not in ("any", "fabric"):
+        switches = _switches(tree, level, pool.hosts, nodes)
+    segment = 0
+    if seen and seen.kind == "block" and _segments(plan) and near != "any":
+        # the whole job where one domain holds it, else no more than its groups need: a segment that is larger than
+        # what is whole on the day would keep the job waiting for ever
+        segment = nodes if 1 < nodes <= domain else group_nodes if 1 < group_nodes <= domain else 0
+    return Nearness(name, required, switches, segment)
+
+
+def _view(plan: Plan, pool: PoolPlan, partition: Partition | None) -> Locality | None:
+    """The locality the scheduler goes by: the partition's, else its default."""
+    if partition and partition.topology:
+        return _covering(plan, pool, partition.topology)
+    first = plan.localities[0] if plan.localities else None
+    return first if first and _largest(first.levels[0], pool.hosts) else None
+
+
+def _covering(plan: Plan, pool: PoolPlan, kind: str) -> Locality | None:
+    for locality in plan.localities:
+        if locality.kind == kind and _largest(locality.levels[0], pool.hosts):
+            return locality
+    return None
+
+
+def _segments(plan: Plan) -> bool:
+    release = plan.scheduler.release
+    return bool(release and release.abilities.segments)
+
+
+def _capacity(group: Group, hosts: HostRange) -> int:
+    """Nodes of a pool in a group: arithmetic on ranges."""
+    return sum(
+        max(0, min(part.last, hosts.last) - max(part.first, hosts.first) + 1)
+        for part in group.hosts.ranges
+        if part.prefix == hosts.prefix and part.width == hosts.width
+    )
+
+
+def _largest(level: Level, hosts: HostRange) -> int:
+    return max((_capacity(group, hosts) for group in level.groups), default=0)
+
+
+def _innermost(tree: Locality, pool: PoolPlan, nodes: int) -> int | None:
+    return next((i for i, level in enumerate(tree.levels) if _largest(level, pool.hosts) >= nodes), None)
+
+
+def _asked(near: str, tree: Locality | None, pool: PoolPlan, nodes: int, fits: int | None) -> int:
+    """The level that ``near`` means: the leaf is the innermost of a tree, the fabric its outermost."""
+    if tree is None:
+        raise Refused(f"near: {near}, but nothing is known about its switches", "leave out near")
+    names = [level.name for level in tree.levels]
+    outermost = len(names) - 1
+    pod = names.index("pod") if "pod" in names else min(1, outermost)
+    index = {"leaf": 0, "pod": pod, "fabric": outermost}[near]
+    if fits is not None and fits <= index:
+        return index
+    holds = _largest(tree.levels[index], pool.hosts)
+    wider = f", or set near to {'pod' if 0 < (fits or 0) <= pod else 'fabric'}" if fits is not None else ""
+    count = f"{holds * pool.per_node} accelerators" if pool.per_node else f"{holds} nodes"
+    raise Refused(f"near: {near} holds {holds} of its nodes, the job needs {nodes}",
+                  f"ask for at most {count}{wider}")  # fmt: skip
+
+
+def _switches(tree: Locality, level: int, hosts: HostRange, nodes: int) -> int:
+    """The fewest innermost groups inside one group of ``level`` that hold the job."""
+    parents = list(range(len(tree.levels[0].groups)))
+    for index in range(level):
+        above = [group.parent for group in tree.levels[index].groups]
+        parents = [above[parent] if parent is not None else None for parent in parents]  # type: ignore[misc]
+    inside: dict[int | None, list[int]] = {}
+    for group, parent in zip(tree.levels[0].groups, parents, strict=True):
+        inside.setdefault(parent, []).append(_capacity(group, hosts))
+    best = 0
+    for capacities in inside.values():
+        left, used = nodes, 0
+        for capacity in sorted(capacities, reverse=True):
+            if left <= 0:
+                break
+            left, used = left - capacity, used + 1
+        if left <= 0 and (not best or used < best):
+            best = used
+    return best

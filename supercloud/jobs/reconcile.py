@@ -1,0 +1,89 @@
+"""Making the store agree with the engines: after a crash, and before anything is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from ..errors import EngineError, InputError, SupercloudError
+from ..spec.fleet import Connection
+from .engine import Engine, Finds, Unsure, open_engine
+from .processes import ProcessId
+from .states import State
+from .store import JobRecord, Store
+from .submission import Status, Submission
+
+__all__ = ["hand_over", "reconcile"]
+
+
+def reconcile(store: Store, only: Collection[int] | None = None) -> list[SupercloudError]:
+    """Ask every engine once about all its live jobs (or ``only`` some), and finish what a crash left half done.
+
+    Engines that do not answer are returned as errors; what is known about their jobs stays as it was.
+    """
+    problems: list[SupercloudError] = []
+    groups: dict[str, list[JobRecord]] = {}
+    for record in store.live() if only is None else map(store.get, only):
+        if not record.state.is_final:
+            groups.setdefault(record.connection, []).append(record)
+    for connection, records in groups.items():
+        try:
+            engine = open_engine(Connection.model_validate_json(connection), store.folder)
+            problems += _recover(store, engine, [record for record in records if record.ref is None])
+            _refresh(store, engine, [record for record in records if record.ref is not None])
+        except (EngineError, InputError) as error:
+            problems.append(error)
+    return problems
+
+
+def hand_over(store: Store, engine: Engine, number: int, submission: Submission) -> None:
+    """Submit a job that this process has recorded as SUBMITTING, and record what became of it."""
+    try:
+        ref = engine.submit(submission)
+    except Unsure:
+        store.leave(number)  # it will be looked for
+        raise
+    except EngineError as error:
+        store.observe({number: Status(State.FAILED, reason=str(error))})
+        raise
+    except BaseException:
+        store.leave(number)
+        raise
+    store.submitted(number, ref)
+
+
+def _recover(store: Store, engine: Engine, records: Sequence[JobRecord]) -> list[EngineError]:
+    """Jobs that were recorded, but not that an engine has them: their submitter died in between, or still lives."""
+    orphans = []
+    for record in records:
+        owner = ProcessId.parse(record.owner)
+        if owner is None or not owner.alive:
+            orphans.append(record)
+    problems: list[EngineError] = []
+    if not orphans:
+        return problems
+    asked = [record for record in orphans if record.state is not State.PENDING]
+    found = engine.find([record.key for record in asked], min(record.recorded for record in asked)) \
+        if asked and isinstance(engine, Finds) else {}  # fmt: skip
+    for record in orphans:
+        ref = found.get(record.key)
+        if ref is not None:
+            store.submitted(record.id, ref)
+        elif record.state is State.PENDING or record.key in found:
+            if store.begin(record.id, record.owner):
+                try:
+                    hand_over(store, engine, record.id, Submission.of_json(record.submission))
+                except EngineError as error:
+                    problems.append(error)
+        elif not isinstance(engine, Finds):
+            said = "its submitter died, and this engine cannot say whether it has the job"
+            store.observe({record.id: Status(State.UNKNOWN, reason=said)})
+    return problems
+
+
+def _refresh(store: Store, engine: Engine, records: Sequence[JobRecord]) -> None:
+    if not records:
+        return
+    known = {record.id: record for record in records}
+    statuses = engine.poll([record.ref for record in records if record.ref])
+    silent = Status(State.UNKNOWN, reason=f"{records[0].engine} knows nothing of it")
+    store.observe({record.id: statuses.get(record.ref or "", silent) for record in records}, known)

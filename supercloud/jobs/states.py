@@ -1,0 +1,56 @@
+"""The states of a job, their order, and which may follow which."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+__all__ = ["State", "may_follow"]
+
+
+class State(StrEnum):
+    """Where a job is. Declared in the order a job passes through them; UNKNOWN can stand in for any live one."""
+
+    PENDING = "PENDING"
+    """Recorded here; no engine has heard of it."""
+    SUBMITTING = "SUBMITTING"
+    """About to be handed to its engine, or just handed over: whether it was is asked after a crash."""
+    QUEUED = "QUEUED"
+    """The engine has it; it waits for its turn."""
+    RUNNING = "RUNNING"
+    UNKNOWN = "UNKNOWN"
+    """The engine should know it and says nothing; the next answer decides."""
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+    TIMEOUT = "TIMEOUT"
+    NODE_FAIL = "NODE_FAIL"
+    """The machine was lost under it."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing can follow."""
+        return self in FINAL
+
+
+FINAL = frozenset({State.COMPLETED, State.FAILED, State.CANCELLED, State.TIMEOUT, State.NODE_FAIL})
+LIVE = frozenset(State) - FINAL
+
+_NEXT: dict[State, frozenset[State]] = {
+    State.PENDING: frozenset({State.SUBMITTING, State.CANCELLED}),
+    State.SUBMITTING: frozenset({State.QUEUED, State.FAILED, State.UNKNOWN}),
+    State.QUEUED: frozenset({State.RUNNING, State.UNKNOWN}) | FINAL,
+    State.RUNNING: frozenset({State.UNKNOWN}) | FINAL,
+    State.UNKNOWN: frozenset({State.QUEUED, State.RUNNING}) | FINAL,
+}
+
+
+def may_follow(old: State, new: State, old_attempt: int = 1, new_attempt: int = 1) -> bool:
+    """Whether an answer ``new`` about a job that was last seen ``old`` moves it on; anything else is stale.
+
+    Within one attempt a job only moves forward; a later attempt may start again from the queue.
+    """
+    if old.is_final or new_attempt < old_attempt:
+        return False
+    if new_attempt > old_attempt:
+        return new is not State.PENDING and new is not State.SUBMITTING
+    return new in _NEXT[old]

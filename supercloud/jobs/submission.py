@@ -1,0 +1,58 @@
+"""What passes between the job API and an engine: a submission on the way in, a status on the way back."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from .states import State
+
+__all__ = ["Status", "Submission"]
+
+
+@dataclass(frozen=True)
+class Submission:
+    """Everything an engine is going to do for a job, decided. Its text is the dry run: the two cannot differ."""
+
+    key: str
+    """The job's idempotency key; the engine can find its job by it."""
+    argv: tuple[str, ...]
+    """The program that is started, with its arguments; no shell reads them."""
+    stdin: str = ""
+    """A script that goes with it."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str | int | float] = field(default_factory=dict)
+    """What else the engine needs to know."""
+
+    def __str__(self) -> str:
+        lines = [f"# {name}: {value}" for name, value in sorted(self.settings.items())]
+        lines += [f"{name}={shlex.quote(value)}" for name, value in sorted(self.env.items())]
+        lines.append(shlex.join(self.argv))
+        return "\n".join(lines) + "\n" + (f"\n{self.stdin}" if self.stdin else "")
+
+    def to_json(self) -> str:
+        """As text that :meth:`of_json` reads."""
+        return json.dumps(vars(self), ensure_ascii=False)
+
+    @classmethod
+    def of_json(cls, text: str) -> Submission:
+        """What :meth:`to_json` wrote."""
+        data = json.loads(text)
+        return cls(**data | {"argv": tuple(data["argv"])})
+
+
+@dataclass(frozen=True)
+class Status:
+    """What an engine says about a job."""
+
+    state: State
+    attempt: int = 0
+    """Which start of it, from 1; a job that was put back has a higher one. 0: the engine does not say."""
+    reason: str = ""
+    """Why it waits or how it ended, as a sentence."""
+    exit_code: int | None = None
+    started: float | None = None
+    """Seconds since 1970, as are all times here."""
+    ended: float | None = None

@@ -1,0 +1,1 @@
+"""Plan -> Bundle of text for whatever places work on nodes."""

@@ -1,0 +1,102 @@
+"""Accounting: slurmdbd.conf, and what the database must know of tenants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ....plan.model import Plan, TenantPlan
+from ....spec.tenant import Priority
+from .conf import Value, span
+from .given import slurm_of
+
+__all__ = ["QOS", "Account", "accounts_of", "qos_of", "slurmdbd_settings"]
+
+# Qualities of service, from the least to the most urgent, with their part in a job's priority. Slurm divides by the
+# largest; ``normal`` exists in every fresh database.
+QOS: dict[Priority, int] = {"low": 0, "normal": 500, "high": 1000}
+
+
+def slurmdbd_settings(plan: Plan) -> dict[str, Value]:
+    """slurmdbd.conf. The database is on the same host and knows the slurm user by its socket: there is no password."""
+    host = plan.scheduler.database
+    assert host is not None, "accounting without a database host"
+    return {
+        "AuthType": "auth/slurm" if slurm_of(plan).auth == "slurm" else "auth/munge",
+        "DbdHost": host.name,
+        "DbdAddr": host.address,
+        "SlurmUser": "slurm",
+        "LogFile": "/var/log/slurm/slurmdbd.log",
+        "PidFile": "/run/slurmdbd.pid",
+        "StorageType": "accounting_storage/mysql",
+        "StorageHost": "localhost",
+        "StorageUser": "slurm",
+        "StorageLoc": "slurm_acct_db",
+        "PurgeEventAfter": "12months",
+        "PurgeJobAfter": "24months",
+        "PurgeResvAfter": "12months",
+        "PurgeStepAfter": "6months",
+        "PurgeSuspendAfter": "6months",
+    }
+
+
+@dataclass(frozen=True)
+class Account:
+    """A tenant as the database knows it: what to set, and how sacctmgr shows the same."""
+
+    name: str
+    share: int
+    tres: str
+    """GrpTRES as it is shown; empty means no limit."""
+    jobs: str
+    submitted: str
+    wall: str
+    qos: str
+    default_qos: str
+    users: tuple[str, ...]
+
+
+def qos_of(plan: Plan) -> list[tuple[str, int, str]]:
+    """Name, priority, and what it preempts: everything less urgent."""
+    names: list[str] = list(QOS)
+    preempts = slurm_of(plan).preemption
+    return [
+        (name, priority, ",".join(names[:index]) if preempts else "")
+        for index, (name, priority) in enumerate(QOS.items())
+    ]
+
+
+def accounts_of(plan: Plan) -> list[Account]:
+    """One account a tenant."""
+    return [_account(plan, tenant) for tenant in plan.tenants]
+
+
+def _account(plan: Plan, tenant: TenantPlan) -> Account:
+    limits = tenant.limits
+    allowed = list(QOS)[: list(QOS).index(tenant.priority) + 1]
+    return Account(
+        name=tenant.name,
+        share=tenant.share,
+        tres=",".join(f"{name}={number}" for name, number in _tres(plan, tenant).items() if number is not None),
+        jobs=_shown(limits.jobs),
+        submitted=_shown(limits.submitted),
+        wall=span(limits.max_time) if limits.max_time else "",
+        qos=",".join(sorted(allowed)),
+        default_qos="normal" if "normal" in allowed else allowed[-1],
+        users=tenant.users,
+    )
+
+
+def _tres(plan: Plan, tenant: TenantPlan) -> dict[str, int | None]:
+    """What a tenant may hold at one time; one that may not borrow holds its own part and no more."""
+    gpus, nodes = tenant.limits.accelerators, tenant.limits.nodes
+    if not tenant.borrow and plan.accelerators:
+        own = int(plan.accelerators * tenant.fraction)
+        gpus = own if gpus is None else min(gpus, own)
+    elif not tenant.borrow:
+        own = int(plan.nodes * tenant.fraction)
+        nodes = own if nodes is None else min(nodes, own)
+    return {"gres/gpu": gpus if plan.accelerators else None, "node": nodes}
+
+
+def _shown(number: int | None) -> str:
+    return "" if number is None else str(number)

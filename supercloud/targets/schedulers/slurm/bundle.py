@@ -1,0 +1,74 @@
+"""All files of the bundle, and what each is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ....plan.model import Plan
+from ....primitives.bundle import Bundle, File
+from .accounting import slurmdbd_settings
+from .conf import Lines, head
+from .given import is_dynamic, release_of
+from .gres import gres_lines
+from .install import install_text
+from .nodes import node_lines, node_set_lines
+from .partitions import partition_lines
+from .programs import programs
+from .settings import setting_lines
+from .topology import default_locality, supported
+from .topology_conf import topology_conf_lines
+from .topology_yaml import topology_yaml
+
+__all__ = ["render"]
+
+
+def render(plan: Plan) -> Bundle:
+    """The whole configuration of a Slurm cluster."""
+    lines = Lines(release_of(plan))
+    files: dict[str, File | str] = {
+        "slurm.conf": _file(plan, _slurm_conf(plan, lines)),
+        "cgroup.conf": _file(plan, _cgroup_conf(lines)),
+        **_gres(plan, lines),
+        **_topology(plan, lines),
+        **programs(plan),
+    }
+    if plan.scheduler.database is not None:
+        text = _file(plan, lines.settings("slurmdbd", slurmdbd_settings(plan)))
+        files["slurmdbd.conf"] = File(text, secret=True)  # slurmdbd insists on it
+    files["INSTALL.md"] = install_text(plan, [*files, "INSTALL.md"])
+    return Bundle(files)
+
+
+def _file(plan: Plan, lines: Iterable[str]) -> str:
+    return "\n".join([head(plan.name), *lines]) + "\n"
+
+
+def _slurm_conf(plan: Plan, lines: Lines) -> Iterator[str]:
+    yield from setting_lines(plan, lines)
+    yield from ("", "# nodes", *node_lines(plan, lines), *node_set_lines(plan, lines))
+    yield from ("", "# partitions", *partition_lines(plan, lines))
+
+
+def _cgroup_conf(lines: Lines) -> list[str]:
+    return lines.settings("cgroup", {
+        "ConstrainCores": True,
+        "ConstrainDevices": True,
+        "ConstrainRAMSpace": True,
+        "ConstrainSwapSpace": False,
+    })  # fmt: skip
+
+
+def _gres(plan: Plan, lines: Lines) -> dict[str, str]:
+    """gres.conf; where nodes join by themselves, one for each pool to be put on its nodes as gres.conf."""
+    if is_dynamic(plan):
+        found = {pool.name: list(gres_lines(pool, lines, None)) for pool in plan.pools}
+        return {f"gres-{name}.conf": _file(plan, own) for name, own in found.items() if own}
+    every = [line for pool in plan.pools for line in gres_lines(pool, lines, str(pool.hosts))]
+    return {"gres.conf": _file(plan, every)}
+
+
+def _topology(plan: Plan, lines: Lines) -> dict[str, str]:
+    if release_of(plan).abilities.topology_yaml:
+        return {"topology.yaml": _file(plan, topology_yaml(plan))} if len(supported(plan)) > 1 else {}
+    found = list(topology_conf_lines(default_locality(plan), lines))
+    return {"topology.conf": _file(plan, found)} if found else {}

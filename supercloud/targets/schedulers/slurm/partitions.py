@@ -1,0 +1,66 @@
+"""PartitionName lines: who may run where, for how long, and what a job gets that does not say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ....plan.model import Plan, PoolPlan
+from ....spec.scheduler import Partition
+from .conf import Lines, Value, joined, span
+from .given import is_dynamic, release_of, slurm_of, usable_cpus, usable_memory
+from .gres import accelerator_units
+from .topology import default_locality, partition_locality
+
+__all__ = ["partition_lines"]
+
+
+def partition_lines(plan: Plan, lines: Lines) -> Iterator[str]:
+    """What all partitions share, then each."""
+    yield lines.record("partition", {"PartitionName": "DEFAULT", "State": "UP", "OverSubscribe": "NO"})
+    for partition in plan.scheduler.partitions:
+        yield lines.record("partition", _partition(plan, partition))
+
+
+def _partition(plan: Plan, partition: Partition) -> dict[str, Value]:
+    slurm = slurm_of(plan)
+    max_time = min(partition.max_time or slurm.max_time, slurm.max_time)
+    pools = [plan.pool(name) for name in partition.pools]
+    key = "Exclusive" if release_of(plan).abilities.exclusive_key else "OverSubscribe"
+    exclusive: dict[str, Value] = {key: "NODE" if key == "Exclusive" else "EXCLUSIVE"} if partition.exclusive else {}
+    return {
+        "PartitionName": partition.name,
+        "Nodes": joined(partition.pools),
+        "Default": "YES" if partition.default else None,
+        "MaxTime": span(max_time),
+        "DefaultTime": span(min(partition.default_time or slurm.default_time, max_time)),
+        "MaxNodes": partition.max_nodes,
+        "PriorityTier": partition.priority if partition.priority != 1 else None,
+        "AllowAccounts": joined(partition.accounts) if slurm.accounting else None,
+        **_shares(pools),
+        **exclusive,
+        **_topology(plan, partition),
+    }
+
+
+def _shares(pools: list[PoolPlan]) -> dict[str, Value]:
+    """Memory and processors that come with each accelerator; where there is none, memory with each processor.
+
+    The parts of all accelerators never exceed the node: Slurm refuses whole-node jobs otherwise. The smallest part of
+    all pools holds, as a job may land on any of them. Both kinds of memory at once would add up, and be refused too.
+    """
+    by_gpu = {pool.name: sum(accelerator_units(pool).values()) for pool in pools}
+    accelerated = [pool for pool in pools if by_gpu[pool.name]]
+    if not accelerated:
+        plain = [usable_memory(pool) // usable_cpus(pool) for pool in pools if usable_cpus(pool)]
+        return {"DefMemPerCPU": min(plain, default=0) or None}
+    return {
+        "DefMemPerGPU": min(usable_memory(pool) // by_gpu[pool.name] for pool in accelerated) or None,
+        "DefCpuPerGPU": min(usable_cpus(pool) // by_gpu[pool.name] for pool in accelerated) or None,
+    }
+
+
+def _topology(plan: Plan, partition: Partition) -> dict[str, Value]:
+    if is_dynamic(plan) or not release_of(plan).abilities.topology_yaml:
+        return {}
+    locality = partition_locality(plan, partition)
+    return {"Topology": locality.name} if locality != default_locality(plan) else {}

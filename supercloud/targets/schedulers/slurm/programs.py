@@ -1,0 +1,74 @@
+"""The programs of the bundle: what Slurm runs round jobs, what it runs to see whether nodes are well, what an operator
+runs. They are the same text for every cluster; what differs is in tables they carry or read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ....plan.model import Plan, PoolPlan
+from ....primitives.bundle import File
+from ....primitives.templates import fill
+from .accounting import accounts_of, qos_of
+from .conf import head
+from .given import is_dynamic
+from .gres import accelerator_units, sliced_devices
+from .settings import SCRATCH
+
+__all__ = ["programs"]
+
+
+def programs(plan: Plan) -> dict[str, File | str]:
+    """Every program and the tables they read."""
+    files: dict[str, File | str] = {
+        name: _program(plan, name, scratch=SCRATCH)
+        for name in ("prolog.sh", "task-prolog.sh", "epilog.sh", "health-check.sh")
+    }
+    files["node-facts.txt"] = "\n".join([head(plan.name), *_facts(plan)]) + "\n"
+    if plan.scheduler.database is not None:
+        files["accounts.sh"] = _program(plan, "accounts.sh", cluster=plan.name, qos=qos_of(plan),
+                                        accounts=accounts_of(plan))  # fmt: skip
+    if any(pool.spares for pool in plan.pools) and not is_dynamic(plan):
+        files["reserve-spares.sh"] = _program(plan, "reserve-spares.sh", pools=list(_spares(plan)))
+    sliced = [pool for pool in plan.pools if pool.slicing and pool.slicing.mig and accelerator_units(pool)]
+    if sliced:
+        files["mig-parted.yaml"] = "\n".join([head(plan.name), *_mig_parted(sliced)]) + "\n"
+    return files
+
+
+def _program(plan: Plan, name: str, **values: object) -> File:
+    return File(fill(f"slurm/{name}.j2", head=head(plan.name), **values), executable=True)
+
+
+def _facts(plan: Plan) -> Iterator[str]:
+    """What each node must have: a row a pool, ``-`` for nothing."""
+    yield "# pool, start of host names, digits after it, accelerators, their device files, first number, RDMA devices"
+    for pool in plan.pools:
+        devices = pool.accelerator.devices if pool.accelerator else None
+        count = pool.per_node if devices else 0
+        adapters = [
+            device for adapter in pool.machine.adapters if adapter.role == "compute" for device in adapter.devices
+        ]
+        row = (pool.name, pool.hosts.prefix, pool.hosts.width, count, devices.path if devices else "-",
+               devices.first if devices else 0, ",".join(adapters) if adapters and pool.fabrics else "-")  # fmt: skip
+        yield " ".join(map(str, row))
+
+
+def _spares(plan: Plan) -> Iterator[tuple[str, str, int, str]]:
+    """Pool, a partition that has its nodes, spares, nodes."""
+    for pool in plan.pools:
+        partition = next((item.name for item in plan.scheduler.partitions if pool.name in item.pools), None)
+        if pool.spares and partition:
+            yield pool.name, partition, pool.spares, str(pool.hosts)
+
+
+def _mig_parted(pools: list[PoolPlan]) -> Iterator[str]:
+    """How the accelerators of each pool are cut: the configuration of nvidia-mig-parted."""
+    yield from ("version: v1", "mig-configs:")
+    for pool in pools:
+        assert pool.slicing is not None
+        sliced = sliced_devices(pool)
+        yield f"  {pool.name}:"
+        if sliced.start:
+            yield from (f"    - devices: {list(range(sliced.start))}", "      mig-enabled: false")
+        yield from (f"    - devices: {list(sliced)}", "      mig-enabled: true", "      mig-devices:")
+        yield from (f'        "{profile}": {count}' for profile, count in sorted(pool.slicing.mig.items()))

@@ -1,0 +1,192 @@
+"""slurm.conf without its nodes and partitions: a few mappings, one a subject, each under its own heading."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from ....plan.model import Plan
+from .conf import Lines, Settings, Value, joined
+from .given import is_dynamic, release_of, slurm_of
+from .gres import gres_types, tracked
+from .topology import default_locality, supported
+
+__all__ = ["SCRATCH", "SCRIPTS", "sections", "setting_lines"]
+
+# Where the bundle lies on every host.
+SCRIPTS = "/etc/slurm"
+
+# Where a job has a folder of its own on each node; local scratch disks may be mounted here.
+SCRATCH = "/var/spool/slurmd/scratch"
+
+# From so many nodes on, messages take longer and the scheduler must not be asked too often.
+_BIG = 2000
+
+
+def setting_lines(plan: Plan, lines: Lines) -> Iterator[str]:
+    """Lines under headings; what the user set by hand comes last and replaces ours."""
+    options = slurm_of(plan).options
+    by_hand = {key.lower() for key in options}
+    for heading, settings in sections(plan, lines):
+        ours = {key: value for key, value in settings.items() if key.lower() not in by_hand}
+        if found := lines.settings("slurm", ours):
+            yield from ("", f"# {heading}", *found)
+    if options:
+        yield from ("", "# scheduler.options of the spec", *lines.settings("slurm", dict(sorted(options.items()))))
+
+
+def sections(plan: Plan, lines: Lines) -> Iterator[tuple[str, Settings]]:
+    """Headings and their settings."""
+    yield "the cluster and its daemons", _daemons(plan)
+    yield "how daemons trust each other", _trust(plan)
+    yield "how long they wait for each other", _timers(plan, lines)
+    yield "what happens on a node round a job", _node_side(plan)
+    yield "health of nodes", _health(plan)
+    yield "who gets what", _scheduling(plan)
+    yield "whose turn it is", _priorities(plan)
+    yield "resources and topology", _resources(plan)
+    yield "accounting", _accounting(plan)
+
+
+def _daemons(plan: Plan) -> dict[str, Value]:
+    return {
+        "ClusterName": plan.name,
+        "SlurmctldHost": [f"{host.name}({host.address})" for host in plan.scheduler.controllers],
+        "SlurmUser": "slurm",
+        "StateSaveLocation": "/var/spool/slurmctld",
+        "SlurmdSpoolDir": "/var/spool/slurmd",
+        "SlurmctldLogFile": "/var/log/slurm/slurmctld.log",
+        "SlurmdLogFile": "/var/log/slurm/slurmd.log",
+        "SlurmctldPidFile": "/run/slurmctld.pid",
+        "SlurmdPidFile": "/run/slurmd.pid",
+        # a node may lack a few per cent of its nominal memory: firmware and kernel keep some
+        "SlurmctldParameters": "enable_configless,node_reg_mem_percent=95",
+        "MaxNodeCount": plan.nodes if is_dynamic(plan) else None,
+        "MailProg": "/bin/true",
+        "MetricsType": "metrics/openmetrics" if release_of(plan).abilities.metrics else None,
+    }
+
+
+def _trust(plan: Plan) -> dict[str, Value]:
+    slurm = slurm_of(plan).auth == "slurm"
+    return {
+        "AuthType": "auth/slurm" if slurm else "auth/munge",
+        "CredType": "auth/slurm" if slurm else "cred/munge",
+    }
+
+
+def _timers(plan: Plan, lines: Lines) -> dict[str, Value]:
+    big = plan.nodes > _BIG
+    both = lines.knows("slurm", "PrologTimeout")
+    return {
+        "SlurmctldTimeout": 180,
+        "SlurmdTimeout": 300,
+        "MessageTimeout": 100 if big else 60,
+        "TCPTimeout": 15,
+        "BatchStartTimeout": 120,
+        "PrologEpilogTimeout": None if both else 300,
+        "PrologTimeout": 300 if both else None,
+        "EpilogTimeout": 300 if both else None,
+        "KillWait": 120,
+        "UnkillableStepTimeout": 600,
+        "ResumeTimeout": 1800,
+        # messages reach all nodes in two hops; nodes of a cloud are reached directly, as they may not know each other
+        "TreeWidth": 65533 if is_dynamic(plan) else max(32, math.isqrt(max(plan.nodes - 1, 0)) + 1),
+    }
+
+
+def _node_side(plan: Plan) -> dict[str, Value]:
+    return {
+        "ProctrackType": "proctrack/cgroup",
+        "TaskPlugin": "task/cgroup,task/affinity",
+        "PrologFlags": "Alloc,Contain",
+        "Prolog": f"{SCRIPTS}/prolog.sh",
+        "Epilog": f"{SCRIPTS}/epilog.sh",
+        "TaskProlog": f"{SCRIPTS}/task-prolog.sh",
+        "PropagateResourceLimitsExcept": "MEMLOCK",
+        "LaunchParameters": "use_interactive_step",
+        "KillOnBadExit": 1,
+        "ReturnToService": 2,
+        "RebootProgram": "/usr/sbin/reboot",
+    }
+
+
+def _health(plan: Plan) -> dict[str, Value]:
+    interval = slurm_of(plan).health_check_interval.ceil("s")
+    return {
+        "HealthCheckProgram": f"{SCRIPTS}/health-check.sh" if interval else None,
+        "HealthCheckInterval": interval or None,
+        "HealthCheckNodeState": "IDLE,CYCLE" if interval else None,
+    }
+
+
+def _scheduling(plan: Plan) -> dict[str, Value]:
+    slurm, big = slurm_of(plan), plan.nodes > _BIG
+    minutes = slurm.max_time.ceil("min")
+    parameters = [
+        "nohold_on_prolog_fail",
+        "salloc_wait_nodes",
+        "sbatch_wait_nodes",
+        "bf_continue",
+        "bf_max_job_test=1000",
+        # backfill looks as far ahead as jobs may last, or it would start small jobs in the way of large ones
+        f"bf_window={minutes}",
+        f"bf_resolution={600 if minutes > 1440 else 60}",
+        *(["bf_interval=60", "max_rpc_cnt=150"] if big else []),
+    ]
+    return {
+        "SelectType": "select/cons_tres",
+        # not CR_ONE_TASK_PER_CORE: with it 26.05 counts a GPU's processors twice, and four jobs fill a node of eight
+        "SelectTypeParameters": "CR_Core_Memory,CR_CORE_DEFAULT_DIST_BLOCK",
+        "SchedulerType": "sched/backfill",
+        "SchedulerParameters": joined(parameters),
+        "EnforcePartLimits": "ALL",
+        "JobRequeue": 1,
+        "MaxJobCount": 100_000 if big else None,
+    }
+
+
+def _priorities(plan: Plan) -> dict[str, Value]:
+    slurm = slurm_of(plan)
+    preempt = slurm.preemption and slurm.accounting
+    return {
+        "PriorityType": "priority/multifactor",
+        "PriorityWeightAge": 1000,
+        "PriorityWeightFairshare": 10_000 if slurm.accounting else None,
+        "PriorityWeightQOS": 100_000 if slurm.accounting else None,
+        "PreemptType": "preempt/qos" if preempt else None,
+        "PreemptMode": "REQUEUE" if preempt else None,
+        # work that just started has nothing to lose yet, but starting it again and again helps nobody
+        "PreemptExemptTime": "00:05:00" if preempt else None,
+    }
+
+
+def _resources(plan: Plan) -> dict[str, Value]:
+    abilities = release_of(plan).abilities
+    default = default_locality(plan)
+    several = abilities.topology_yaml and len(supported(plan)) > 1
+    plugin = abilities.flat_plugin if default.kind == "flat" else default.kind
+    ranked = default.kind == "tree" or (default.kind == "block" and abilities.block_rank)
+    imex = abilities.imex and any(pool.imex for pool in plan.pools)
+    return {
+        "GresTypes": joined(gres_types(plan)),
+        "TopologyPlugin": None if several else f"topology/{plugin}",  # topology.yaml says it itself
+        "TopologyParam": ("SwitchAsNodeRank" if default.kind == "tree" else "BlockAsNodeRank") if ranked else None,
+        "SwitchType": "switch/nvidia_imex" if imex else None,
+        "SwitchParameters": "imex_channel_count=2048" if imex else None,
+    }
+
+
+def _accounting(plan: Plan) -> dict[str, Value]:
+    database = plan.scheduler.database
+    if database is None:
+        return {}
+    return {
+        "JobAcctGatherType": "jobacct_gather/cgroup",
+        "AccountingStorageType": "accounting_storage/slurmdbd",
+        "AccountingStorageHost": database.address,
+        "AccountingStorageTRES": joined(tracked(plan)),
+        # comments carry the identity of jobs submitted through the job API
+        "AccountingStoreFlags": "job_comment",
+        "AccountingStorageEnforce": "associations,limits,qos,safe" if plan.tenants else None,
+    }

@@ -1,0 +1,94 @@
+"""Which of the plan's localities Slurm is told of.
+
+From 25.05 on all of them side by side, and partitions choose; before, exactly one for the whole cluster. Nodes
+outside a block topology cannot be given to jobs, so a partition only uses one that covers all its nodes.
+"""
+
+from __future__ import annotations
+
+from ....catalog import SlurmRelease
+from ....plan.model import Group, Locality, Plan
+from ....primitives.nodes import HostRange
+from ....spec.scheduler import Partition
+from .given import is_dynamic, release_of, slurm_of
+
+__all__ = ["FLAT", "block_sizes", "blocks_of", "default_locality", "folded", "partition_locality", "supported"]
+
+FLAT = Locality("flat", "flat", ())
+
+
+def supported(plan: Plan) -> list[Locality]:
+    """Localities the release can express, in the plan's order; flat is always among them."""
+    if is_dynamic(plan):  # nodes say where they are when they register
+        return [FLAT]
+    kinds = release_of(plan).abilities.topologies
+    found = [locality for locality in plan.localities if locality.kind in kinds and locality.kind != "flat"]
+    return [*found, next((locality for locality in plan.localities if locality.kind == "flat"), FLAT)]
+
+
+def default_locality(plan: Plan) -> Locality:
+    """What the cluster uses: what was asked for, else the first that covers every node."""
+    able = supported(plan)
+    wanted = slurm_of(plan).topology
+    asked = [locality for locality in able if locality.kind == wanted]
+    every = {pool.name for pool in plan.pools}
+    return next(iter(asked), None) or next(locality for locality in able if every <= _covered(plan, locality))
+
+
+def partition_locality(plan: Plan, partition: Partition) -> Locality:
+    """What a partition uses: the kind it or the cluster asks for, else the first that covers all its nodes."""
+    able = supported(plan)
+    wanted = partition.topology or slurm_of(plan).topology
+    asked = [locality for locality in able if locality.kind == wanted]
+    pools = set(partition.pools)
+    return next(iter(asked), None) or next(locality for locality in able if pools <= _covered(plan, locality))
+
+
+def blocks_of(locality: Locality, release: SlurmRelease) -> tuple[Group, ...]:
+    """Blocks the release can be told of: some do not start when one has fewer nodes than the others."""
+    groups, base = locality.levels[0].groups, _base(locality)
+    return groups if release.abilities.short_blocks else tuple(item for item in groups if len(item.hosts) == base)
+
+
+def block_sizes(locality: Locality, blocks: int) -> list[int]:
+    """Sizes at which blocks are joined: the block, and its doubles as long as there are blocks to join.
+
+    Slurm knows 16 levels of them.
+    """
+    return [_base(locality) << level for level in range(16) if not level or 1 << level <= blocks]
+
+
+def _base(locality: Locality) -> int:
+    return min(locality.block_nodes, max(len(group.hosts) for group in locality.levels[0].groups))
+
+
+def _covered(plan: Plan, locality: Locality) -> set[str]:
+    """Pools of which every node is in the locality."""
+    if locality.kind == "flat":
+        return {pool.name for pool in plan.pools}
+    groups = blocks_of(locality, release_of(plan)) if locality.kind == "block" else locality.levels[0].groups
+    found: dict[str, int] = {}
+    for hosts in (part for group in groups for part in group.hosts.ranges):
+        found[hosts.prefix] = found.get(hosts.prefix, 0) + len(hosts)
+    return {pool.name for pool in plan.pools if found.get(pool.hosts.prefix) == pool.nodes}
+
+
+def folded(names: list[str]) -> str:
+    """Names in order with runs of numbers in brackets.
+
+    >>> folded(["su1", "su2", "su3", "net-login"])
+    'su[1-3],net-login'
+    """
+    runs: list[HostRange | str] = []
+    for name in names:
+        digits = len(name) - len(name.rstrip("0123456789"))
+        number = name[-digits:] if digits else ""
+        if not number or (number[0] == "0" and digits > 1):
+            runs.append(name)
+            continue
+        last = runs[-1] if runs else None
+        if isinstance(last, HostRange) and last.prefix == name[:-digits] and last.last + 1 == int(number):
+            runs[-1] = HostRange(last.prefix, last.first, int(number), 1)
+        else:
+            runs.append(HostRange(name[:-digits], int(number), int(number), 1))
+    return ",".join(map(str, runs))

@@ -1,0 +1,196 @@
+"""topology.yaml: all topologies side by side.
+
+Slurm passes over misspelt keys in this file without a word, so it only leaves us through a schema of our own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter, model_validator
+
+from ....catalog import SlurmRelease
+from ....plan.model import Locality, Plan
+from ....spec.base import Model
+from .given import release_of
+from .topology import block_sizes, blocks_of, default_locality, folded, supported
+from .topology_conf import children_of, leaves_of
+
+__all__ = ["Topology", "check", "topology_yaml"]
+
+Nodes = Annotated[str, Field(min_length=1)]
+Size = Annotated[int, Field(ge=1)]
+
+
+class Block(Model):
+    """A scale-up domain."""
+
+    block: str
+    nodes: Nodes
+
+
+class Blocks(Model):
+    """Scale-up domains and the sizes at which they are joined."""
+
+    block_sizes: Annotated[list[Size], Field(min_length=1, max_length=16)]
+    blocks: Annotated[list[Block], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _doubles(self) -> Blocks:
+        ratios = [size / self.block_sizes[0] for size in self.block_sizes]
+        if any(not ratio.is_integer() or int(ratio).bit_count() != 1 for ratio in ratios):
+            raise ValueError(f"block_sizes {self.block_sizes}: each is a power of two times the first")
+        return self
+
+
+class Switch(Model):
+    """A group of nodes, or of other groups."""
+
+    switch: str
+    nodes: Nodes | None = None
+    children: Nodes | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Switch:
+        if (self.nodes is None) == (self.children is None):
+            raise ValueError(f"switch {self.switch}: either nodes or children")
+        return self
+
+
+class Tree(Model):
+    """Switches under one root."""
+
+    switches: Annotated[list[Switch], Field(min_length=1)]
+
+
+class Dims(Model):
+    """Lengths of a box."""
+
+    x: Size
+    y: Size
+    z: Size
+
+
+class Placement(Model):
+    """A box that jobs may be given."""
+
+    dims: Dims
+
+
+class Torus(Model):
+    """A box of nodes wired round."""
+
+    name: str
+    dims: Dims
+    nodes: Nodes
+    placements: Annotated[list[Placement], Field(min_length=1)]
+
+
+class Tori(Model):
+    """Boxes."""
+
+    toruses: Annotated[list[Torus], Field(min_length=1)]
+
+
+class Topology(Model):
+    """One topology under its name."""
+
+    topology: str
+    cluster_default: bool
+    block: Blocks | None = None
+    tree: Tree | None = None
+    torus3d: Tori | None = None
+    flat: bool | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Topology:
+        if sum(value is not None for value in (self.block, self.tree, self.torus3d, self.flat)) != 1:
+            raise ValueError(f"topology {self.topology}: exactly one of block, tree, torus3d, flat")
+        return self
+
+
+_FILE: TypeAdapter[list[Topology]] = TypeAdapter(list[Topology])
+
+
+def check(data: Any) -> list[Topology]:
+    """The file's content, checked; raises ValueError for what Slurm would pass over, or die of."""
+    topologies = _FILE.validate_python(data)
+    names = [item.topology for item in topologies]
+    if len(set(names)) != len(names):
+        raise ValueError(f"two topologies have one name: {names}")
+    if sum(item.cluster_default for item in topologies) != 1:
+        raise ValueError("exactly one topology is the cluster's default")
+    return topologies
+
+
+def topology_yaml(plan: Plan) -> list[str]:
+    """Lines of topology.yaml."""
+    default, release = default_locality(plan), release_of(plan)
+    data = [
+        {"topology": locality.name, "cluster_default": locality == default, locality.kind: _body(locality, release)}
+        for locality in supported(plan)
+    ]
+    check(data)
+    return list(_written(data))
+
+
+def _body(locality: Locality, release: SlurmRelease) -> Any:
+    if locality.kind == "block":
+        blocks = [{"block": group.name, "nodes": str(group.hosts)} for group in blocks_of(locality, release)]
+        return {"block_sizes": block_sizes(locality, len(blocks)), "blocks": blocks}
+    if locality.kind == "tree":
+        inner = [{"switch": name, "nodes": hosts} for name, hosts in leaves_of(locality)]
+        outer = [{"switch": name, "children": folded(names)} for name, names in children_of(locality)]
+        return {"switches": [*inner, *outer]}
+    if locality.kind == "torus3d":
+        return {"toruses": [_torus(locality)]}
+    return True
+
+
+def _torus(locality: Locality) -> dict[str, Any]:
+    boxes = [{"dims": _dims(box)} for box in _boxes(locality.dims)]
+    return {"name": locality.name, "dims": _dims(locality.dims), "nodes": str(locality.hosts), "placements": boxes}
+
+
+def _dims(lengths: tuple[int, ...]) -> dict[str, int]:
+    """Lengths under Slurm's names: its nodes run along x first, the plan's along the last dimension."""
+    return dict(zip("xyz", (*reversed(lengths), 1, 1), strict=False))
+
+
+def _boxes(lengths: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """The whole box, and what is left by halving the longest side again and again: sizes jobs may have."""
+    box = list(lengths)
+    while True:
+        yield tuple(box)
+        longest = max(range(len(box)), key=lambda side: box[side])
+        if box[longest] == 1:
+            return
+        divisor = next(number for number in range(2, box[longest] + 1) if box[longest] % number == 0)
+        box[longest] //= divisor
+
+
+def _written(topologies: list[dict[str, Any]]) -> Iterator[str]:
+    for topology in topologies:
+        for number, (key, value) in enumerate(topology.items()):
+            lead = "  " if number else "- "
+            if isinstance(value, dict):
+                yield f"{lead}{key}:"
+                for inner, items in value.items():
+                    if inner == "block_sizes":
+                        yield f"    {inner}: {_flow(items)}"
+                        continue
+                    yield f"    {inner}:"
+                    yield from (f"      - {_flow(item)}" for item in items)
+            else:
+                yield f"{lead}{key}: {_flow(value)}"
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_flow(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_flow, value)) + "]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f'"{value}"' if isinstance(value, str) else str(value)

@@ -1,0 +1,143 @@
+"""The verbs that read a spec: what they print, where, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from samples import EXAMPLES, ROOT
+
+from supercloud.cli import VERBS
+
+Cli = Callable[..., tuple[int, str, str]]
+SUPERPOD = ROOT / "examples/02-superpod/cluster.yaml"
+
+
+def spoil(tmp_path: Path, **changes: object) -> Path:
+    spec = yaml.safe_load(SUPERPOD.read_text()) | changes
+    file = tmp_path / "cluster.yaml"
+    file.write_text(yaml.safe_dump(spec))
+    return file
+
+
+def test_plan_prints_results_on_stdout_and_the_next_step_on_stderr(cli: Cli) -> None:
+    code, out, err = cli("plan", SUPERPOD)
+    assert code == 0
+    assert "127 × dgx-h100, 1016 × h100-sxm" in out and "32 leaf + 16 spine" in out
+    assert "next: supercloud render" in err and "next" not in out
+
+
+def test_plan_as_json(cli: Cli) -> None:
+    code, out, err = cli("plan", SUPERPOD, "--json")
+    plan = json.loads(out)
+    assert code == 0 and plan["version"] == 1 and err == ""
+    assert plan["fabrics"][0]["cables"] == {
+        "node_leaf": 1016, "leaf_spine": 1024, "spine_core": 0, "manager": 4, "node_node": 0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", ["plan", "check", "render"])
+def test_a_wrong_spec_is_exit_code_2_with_everything_said(cli: Cli, tmp_path: Path, verb: str) -> None:
+    file = spoil(tmp_path, nmae="x", site={"kind": "onprm", "location": "x"})
+    code, out, err = cli(verb, file)
+    assert code == 2 and out == ""
+    assert "did you mean name?" in err and "did you mean onprem?" in err and f"{file}:" in err
+
+
+@pytest.mark.parametrize("verb", ["plan", "check"])
+def test_findings_that_forbid_rendering(cli: Cli, tmp_path: Path, verb: str) -> None:
+    file = spoil(tmp_path, pools=[{"name": "train", "machine": "dgx-h10", "nodes": 3}])
+    code, out, _ = cli(verb, file)
+    assert code == 2 and "no machine is called 'dgx-h10'" in out and "did you mean dgx-h100" in out
+    line = next(number for number, text in enumerate(file.read_text().splitlines(), 1) if "dgx-h10" in text)
+    assert f"{file}:{line}: pools[0].machine" in out
+    code, out, _ = cli(verb, file, "--json")
+    found = json.loads(out)
+    found = found["findings"] if verb == "plan" else found
+    assert code == 2 and found[0]["path"] == "pools[0].machine" and found[0]["line"] == line
+
+
+def test_render_refuses_errors_and_leaves_the_folder(cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert cli("render", SUPERPOD, "--out", out)[0] == 0
+    before = sorted(out.rglob("*"))
+    file = spoil(tmp_path, facility={"power": {"budget": "1 kW"}})
+    code, _, err = cli("render", file, "--out", out)
+    assert code == 2 and "power-budget" in err and sorted(out.rglob("*")) == before
+    (out / "mine").write_text("x")
+    code, _, err = cli("render", SUPERPOD, "--out", out)
+    assert code == 2 and "mine" in err and (out / "mine").exists()
+
+
+def test_render_prints_what_it_wrote(cli: Cli, tmp_path: Path) -> None:
+    code, out, err = cli("render", SUPERPOD, "--target", "slurm", "--out", tmp_path / "out")
+    files = out.splitlines()
+    assert code == 0 and all(Path(file).is_file() for file in files)
+    assert str(tmp_path / "out/slurm/slurm.conf") in files and "INSTALL.md" in err
+    code, out, _ = cli("render", SUPERPOD, "--out", tmp_path / "out", "--json")
+    assert "slurm/slurm.conf" in json.loads(out)["files"]
+
+
+def test_unknown_target(cli: Cli) -> None:
+    code, _, err = cli("render", SUPERPOD, "--target", "slrum")
+    assert code == 2 and "slurm" in err
+
+
+def test_diff(cli: Cli, tmp_path: Path) -> None:
+    code, out, err = cli("diff", SUPERPOD, spoil(tmp_path, tenants=[{"name": "llm", "share": 1}]))
+    assert code == 0 and "tenants[vision]" in out and "change(s)" in err
+    assert cli("diff", SUPERPOD, SUPERPOD)[1:] == ("", "no difference\n")
+
+
+def test_catalog(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "machines" in cli("catalog")[1]
+    assert "dgx-h100" in cli("catalog", "machines")[1]
+    code, out, _ = cli("catalog", "machines", "dgx-h100", "--json")
+    assert json.loads(out)["accelerators"]["count"] == 8 and json.loads(out)["source"]
+    code, _, err = cli("catalog", "machines", "dgx-h10")
+    assert code == 2 and "did you mean dgx-h100" in err
+    assert cli("catalog", "machnies")[0] == 2
+    overlay = tmp_path / "overlay" / "switches"
+    overlay.mkdir(parents=True)
+    (overlay / "mine.yaml").write_text("name: mine\ntitle: Mine\nsource: [me]\nvendor: me\nkind: ethernet\n")
+    monkeypatch.setenv("SUPERCLOUD_CATALOG", str(overlay.parent))
+    assert "mine" in cli("catalog", "switches")[1]
+    monkeypatch.setenv("SUPERCLOUD_CATALOG", str(tmp_path / "nowhere"))
+    assert cli("catalog", "switches")[0] == 2
+
+
+def test_schema(cli: Cli) -> None:
+    for document in ("cluster", "job", "fleet", "plan"):
+        assert json.loads(cli("schema", document)[1])["$schema"]
+    assert cli("schema", "clutser")[0] == 2
+
+
+def test_init_writes_a_spec_that_plans(cli: Cli, tmp_path: Path) -> None:
+    for machine in ("dgx-h100", "dgx-gb200", "dgx-a100", "cpu-6740e", "gaudi3-8"):
+        file = tmp_path / f"{machine}.yaml"
+        assert cli("init", file, "--machine", machine)[0] == 0
+        code, out, _ = cli("plan", file)
+        assert code == 0, out
+    assert cli("init", file)[0] == 2, "an existing file is not overwritten"
+    assert cli("init", tmp_path / "x.yaml", "--machine", "dgx-h10")[0] == 2
+    assert cli("init", tmp_path / "x.yaml", "--name", "Bad Name")[0] == 2 and not (tmp_path / "x.yaml").exists()
+
+
+def test_version_and_bad_usage(cli: Cli) -> None:
+    assert cli("--version")[1].startswith("supercloud ")
+    assert cli("plan")[0] == 2 and cli("plna", SUPERPOD)[0] == 2
+
+
+def test_every_verb_has_a_file_of_its_name() -> None:
+    folder = ROOT / "supercloud/cli"
+    files = {path.stem.replace("_", "-") for path in folder.glob("*.py")} - {"--init--", "output", "options"}
+    assert files == set(VERBS)
+
+
+def test_every_example_plans_without_errors(cli: Cli) -> None:
+    for example in EXAMPLES:
+        code, out, _ = cli("plan", example)
+        assert code == 0, out

@@ -1,0 +1,11 @@
+#!/bin/bash
+# nodes.sh ARGUMENTS NAME...: a real slurmd on each host; ARGUMENTS go to every one of them.
+set -euo pipefail
+# shellcheck source=/dev/null
+source /lab/bin/spawn.sh
+read -ra arguments <<<"$1"
+shift
+/lab/bin/host-up.sh "$@"
+for name in "$@"; do
+    spawn "$name" /lab/bin/on-host.sh "$name" slurmd -D "${arguments[@]}"
+done

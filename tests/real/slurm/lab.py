@@ -1,0 +1,262 @@
+"""A lab: real Slurm daemons that load one rendered bundle as it is, one host per controller and node.
+
+    with Lab(bundle, rootfs="/") as lab:
+        lab.start(nodes="all")
+        lab.run("srun -N4 hostname", user="lab")
+
+A new Slurm version is a new root folder; a new kind of daemon is a new case in inside/service.sh.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+from overlay import ALWAYS, as_cloud, overlay
+from product import CHECKOUT, Product
+from rendered import Rendered, expand
+from world import LabError, World
+
+__all__ = ["Lab", "LabError"]
+
+
+class Lab(World):
+    """One cluster of the rendered bundle in ``bundle_dir``, on the Slurm that is installed in ``rootfs``."""
+
+    def __init__(
+        self,
+        bundle_dir: str | Path,
+        rootfs: str | Path = "/",
+        overlay_lines: Sequence[str] = (),
+        *,
+        cloud_nodes: bool = False,
+        checkout: Path = CHECKOUT,
+        venv: Path | None = None,
+    ) -> None:
+        self.rendered = Rendered(Path(bundle_dir))
+        self.product = Product(checkout, venv or checkout / ".venv")
+        super().__init__(Path(rootfs), self.product.binds(Path(rootfs)))
+        self.nodes = self.rendered.nodes
+        self.controllers = list(self.rendered.controllers)
+        self._changes = [*ALWAYS, *overlay_lines]
+        self._cloud = cloud_nodes
+        # daemons that should live: log name to host and command
+        self._watched: dict[str, tuple[str, str]] = {}
+        self._in_error = False
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        try:
+            self._install()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _install(self) -> None:
+        """Put the bundle in /etc/slurm and make the hosts it describes."""
+        folder = self.rendered.folder
+        # not ".": that would give /etc/slurm the mode of a temporary folder, closed to others
+        entries = sorted(path.name for path in folder.iterdir())
+        tar = ["tar", "-c", "--owner=root", "--group=root", "-C", str(folder), *entries]
+        archive = subprocess.run(tar, capture_output=True, check=True)
+        self.run("mkdir -p /etc/slurm && tar -x -p -C /etc/slurm", input=archive.stdout)
+        conf = (folder / "slurm.conf").read_text()
+        conf = overlay(as_cloud(conf) if self._cloud else conf, self._changes)
+        self.run("cat >/etc/slurm/slurm.conf", input=conf)
+
+        settings = [f"{key}={_shell(value)}\n" for key, value in self.rendered.settings().items()]
+        self.put("/lab/settings", "".join(settings), 0o600)
+        names = {**self.rendered.controllers, **self.nodes}
+        primary = self.controllers[0]
+        aliases = " ".join([primary, *self.rendered.database_hosts])
+        hosts = [f"{address} {aliases if name == primary else name}\n" for name, address in names.items()]
+        self.put("/lab/hosts", "".join(hosts))
+        self.run("/lab/bin/hosts.sh")
+
+    # --- starting and ending daemons
+
+    def start(self, nodes: str = "all", *, accounts: str = "accounts.sh", timeout: float = 60) -> None:
+        """Start accounting if the bundle has it, run its accounts script, start the controller and nodes.
+
+        ``nodes`` is "all", "" for none, or a host list. Returns when slurmctld answers: nodes come later.
+        """
+        self.run("scontrol show hostnames parses")  # a key that Slurm does not know fails here, at once
+        if self.rendered.accounting:
+            self.start_accounting(timeout=timeout)
+            if (self.rendered.folder / accounts).is_file():
+                self.run(["bash", f"/etc/slurm/{accounts}"], timeout=timeout)
+        self.start_controller(timeout=timeout)
+        self.start_nodes(nodes)
+
+    def start_accounting(self, *, timeout: float = 60) -> None:
+        """Start MariaDB and slurmdbd, and wait until they answer."""
+        primary = self.controllers[0]
+        self.run("/lab/bin/service.sh mariadb")
+        self._watched["mariadb"] = (primary, "mariadbd")
+        self.wait_answer("mariadb", "mariadb-admin -S /run/mysqld/mysqld.sock ping", timeout=timeout)
+        self.run("/lab/bin/service.sh database")
+        self.run("/lab/bin/service.sh slurmdbd")
+        self._watched["slurmdbd"] = (primary, "slurmdbd")
+        self.wait_answer("slurmdbd", "sacctmgr -n list cluster", timeout=timeout)
+
+    def start_controller(self, host: str = "", *, arguments: str = "", timeout: float = 60) -> None:
+        """Start slurmctld on a controller host, the primary by default, and wait until it answers."""
+        host = host or self.controllers[0]
+        log = self._controller_log(host)
+        self.run(f"/lab/bin/service.sh slurmctld {host} {arguments}")
+        self._watched[log] = (host, "slurmctld")
+        self.wait_answer(log, f"scontrol ping | grep -w 'at {host} is UP'", timeout=timeout)
+
+    def start_nodes(self, nodes: str = "all", *, arguments: str = "", configless: bool = False) -> None:
+        """Start a real slurmd on these nodes; ``configless`` ones fetch their files from the controllers."""
+        names = list(self.nodes) if nodes == "all" else expand(nodes)
+        if unknown := [name for name in names if name not in self.nodes]:
+            raise LabError(f"{unknown[0]} has no NodeName line with a NodeAddr in {self.rendered.folder}")
+        if not names:
+            return
+        if configless:
+            arguments = f"--conf-server {','.join(self.controllers)} {arguments}"
+        mark = "touch" if configless else "rm -f"
+        marks = f"cd /lab/node && mkdir -p $names && {mark} $(printf '%s/configless ' $names)"
+        self.run(marks, env={"names": " ".join(names)})
+        self.run(["/lab/bin/nodes.sh", arguments, *names], timeout=60 + len(names))
+        self._watched.update({name: (name, "slurmd") for name in names})
+
+    def kill_node(self, name: str, *, only: str = "") -> None:
+        """The node loses its power: all its processes die. ``only="slurmd"`` leaves the tasks running."""
+        self._watched.pop(name, None)
+        self._signal("KILL", name, only)
+
+    def kill_controller(self, host: str = "") -> None:
+        """The slurmctld of a controller host dies at once, the primary's by default."""
+        self._end_controller("KILL", host or self.controllers[0])
+
+    def stop_controller(self, host: str = "") -> None:
+        """The slurmctld of a controller host saves its state and ends, the primary's by default.
+
+        A backup of 26.05 takes over only from a primary that has saved once, as it does when it ends.
+        """
+        self._end_controller("TERM", host or self.controllers[0])
+
+    def spawn(self, name: str, command: Sequence[str], *, env: Mapping[str, str] | None = None) -> None:
+        """Start any other daemon on the primary controller's host; its output is ``log(name)``."""
+        self.run(["bash", "-c", 'source /lab/bin/spawn.sh; spawn "$@"', "spawn", name, *command], env=env)
+
+    def _controller_log(self, host: str) -> str:
+        return "slurmctld" if host == self.controllers[0] else f"slurmctld.{host}"
+
+    def _end_controller(self, signal: str, host: str) -> None:
+        self._watched.pop(self._controller_log(host), None)
+        self._signal(signal, host, "slurmctld")
+
+    def _signal(self, signal: str, host: str, only: str) -> None:
+        """Signal a host's processes, all or those of one command, until there are none."""
+        end = time.monotonic() + 20
+        while pids := [pid for at, command, pid in self.processes() if at == host and only in ("", command)]:
+            self.run(["kill", f"-{signal}", *pids], check=False)
+            if time.monotonic() > end:
+                raise self.error(f"processes {pids} of {host} do not die")
+
+    # --- asking
+
+    def supercloud(
+        self,
+        *args: str,
+        user: str = "lab",
+        timeout: float = 60,
+        check: bool = True,
+        env: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        """The product's own command, run by a user of the cluster on the controller's host."""
+        command = [str(self.product.command), *args]
+        variables = {"SUPERCLOUD_STATE": "/home/lab/supercloud-state", **(env or {})}
+        return self.run(command, user=user, timeout=timeout, check=check, env=variables)
+
+    def on(
+        self, host: str, command: str, *, timeout: float = 60, check: bool = True
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command as root on a node or backup controller: its network, name, spool and log folders."""
+        return self.run(["/lab/bin/on-host.sh", host, "bash", "-c", command], timeout=timeout, check=check)
+
+    def log(self, name: str) -> str:
+        """What a daemon said.
+
+        The name is "slurmctld", "slurmctld.<backup>", "slurmdbd", "mariadb", a node's, or that of a spawn.
+        """
+        return self.run(["cat", f"/lab/log/{name}"], check=False).stdout
+
+    def states(self, nodes: str) -> dict[str, str]:
+        """Node name to its state, as ``sinfo`` spells it (idle, allocated*, drained ...)."""
+        listed = self.run(["sinfo", "-h", "-N", "-n", nodes, "-o", "%N %T"], check=False).stdout
+        return dict(line.split() for line in listed.splitlines())
+
+    def processes(self) -> list[tuple[str, str, str]]:
+        """Host, command and pid of every process in the lab."""
+        rows = (line.split() for line in self.run("/lab/bin/processes.sh").stdout.splitlines())
+        return [(host, command, pid) for host, command, pid in rows]
+
+    # --- waiting
+
+    def wait_nodes(self, nodes: str, count: int, state: str = "idle", *, timeout: float = 60) -> None:
+        """Wait until at least ``count`` of these nodes are in exactly this state."""
+        seen: dict[str, str] = {}
+
+        def enough() -> bool:
+            seen.clear()
+            seen.update(self.states(nodes))
+            return list(seen.values()).count(state) >= count
+
+        try:
+            self.wait_for(f"{count} of {nodes} {state}", enough, timeout=timeout)
+        except LabError as error:
+            raise LabError(f"{error}\n--- states\n{seen}") from None
+
+    def wait_answer(self, what: str, command: str, *, timeout: float = 60) -> None:
+        """Wait until a command succeeds."""
+        self.wait_for(f"{what} answers", lambda: self.run(command, check=False).returncode == 0, timeout=timeout)
+
+    def wait_for(
+        self, what: str, happened: Callable[[], object], *, timeout: float = 60, interval: float = 0.05
+    ) -> None:
+        """Wait for a condition; raise with the logs when time is up, and at once when a daemon has died."""
+        end = time.monotonic() + timeout
+        while True:
+            if dead := self.dead():  # asked first: with no controller, Slurm's commands take 20 s to say so
+                raise self.error(f"{', '.join(dead)} died while the lab waited for: {what}")
+            if happened():
+                return
+            if time.monotonic() > end:
+                raise self.error(f"not within {timeout} s: {what}")
+            time.sleep(interval)
+
+    def dead(self) -> list[str]:
+        """The log names of daemons that were started, were not killed by the test, and are gone."""
+        ended = 'cd /lab/pid; for name in *; do [ -e "/proc/$(<"$name")" ] || echo "$name"; done'
+        suspects = [name for name in self.run(ended).stdout.split() if name in self._watched]
+        if not suspects:
+            return []
+        # slurmctld and slurmd of newer Slurm go on as another process after `scontrol reconfigure`
+        alive = {(host, command) for host, command, _ in self.processes()}
+        return [name for name in suspects if self._watched[name] not in alive]
+
+    def error(self, text: str) -> LabError:
+        if self._in_error:  # the lab is in such a state that not even its logs can be read
+            return LabError(text)
+        self._in_error = True
+        try:
+            names = dict.fromkeys([*self.dead()[:3], "slurmctld", "slurmdbd"])
+            tails = [f"--- {name}\n" + "\n".join(self.log(name).splitlines()[-25:]) for name in names]
+        except (LabError, subprocess.TimeoutExpired) as silent:
+            tails = [f"no logs: {silent}"]
+        finally:
+            self._in_error = False
+        return LabError("\n".join([text, *tails]))
+
+
+def _shell(value: str | list[str]) -> str:
+    return shlex.quote(value) if isinstance(value, str) else f"({' '.join(map(shlex.quote, value))})"

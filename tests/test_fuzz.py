@@ -1,0 +1,239 @@
+"""Ten thousand specs made from the examples by spoiling them: each ends in a plan or in findings, never otherwise."""
+
+from __future__ import annotations
+
+import copy
+import json
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from samples import EXAMPLES
+
+from supercloud.catalog import Catalog
+from supercloud.errors import SupercloudError
+from supercloud.plan.document import document
+from supercloud.plan.resolve import resolve
+from supercloud.plan.summary import rows
+from supercloud.spec.loader import load
+from supercloud.targets import render, targets_for
+
+SEEDS = [yaml.safe_load(path.read_text()) for path in EXAMPLES]
+OVERLAY = next(path.parent / "catalog" for path in EXAMPLES if (path.parent / "catalog").is_dir())
+CATALOG = Catalog([OVERLAY])
+MANY = 10_000
+
+NASTY = [
+    None,
+    True,
+    0,
+    1,
+    -1,
+    2,
+    7,
+    10**6,
+    10**9,
+    10**30,
+    -(10**18),
+    0.5,
+    1e308,
+    float("nan"),
+    float("inf"),
+    "",
+    " ",
+    "a" * 5000,
+    "ü",
+    "𝔘𝔫𝔦𝔠𝔬𝔡𝔢",
+    "‮evil",
+    "a\x00b",
+    "a\nb",
+    "$(reboot)",
+    "{{ 7*7 }}",
+    "{% raw %}",
+    "../../etc/passwd",
+    "/",
+    "train",
+    "compute",
+    "1e999 W",
+    "-5 kW",
+    "0 W",
+    "9999999999 PiB",
+    "2 PiB",
+    "120 kW",
+    "32 °C",
+    "1 ms",
+    "9" * 60 + " d",
+    "400 Gb/s",
+    "1 b/s",
+    "dgx-gb200",
+    "dgx-h100",
+    "management-server",
+    "mi300x-8gpu",
+    "nvidia-qm9700",
+    "nvidia-sn5600",
+    "nvidia-q3200-ra",
+    "slurm",
+    "kubernetes",
+    "22.05",
+    "26.05",
+    "1.35",
+    "99.99",
+    "onprem",
+    "aws",
+    "torus",
+    "clos",
+    "fat-tree",
+    "block",
+    "torus3d",
+    "2N",
+    [],
+    [[]],
+    {},
+    {"kind": "x"},
+    ["train"],
+    [1, 2, 3],
+    [{}],
+]
+KEYS = [
+    "name",
+    "kind",
+    "nodes",
+    "spares",
+    "slicing",
+    "mig",
+    "shards",
+    "dims",
+    "tiers",
+    "rails",
+    "planes",
+    "su",
+    "leaf_down",
+    "leaf_up",
+    "pod",
+    "oversubscription",
+    "version",
+    "accounting",
+    "controllers",
+    "extra",
+    "naem",
+    "options",
+    "topology",
+    "partitions",
+    "limits",
+    "share",
+    "reserve",
+    "imex",
+    "hostname",
+    "rack",
+    "weights",
+    "x" * 300,
+    "ключ",
+]
+
+
+def places(value: Any, here: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield here
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from places(inner, (*here, key))
+
+
+def at(value: Any, place: tuple[Any, ...]) -> Any:
+    for key in place:
+        value = value[key]
+    return value
+
+
+@st.composite
+def spoilt(draw: st.DrawFn) -> dict[str, Any]:
+    spec = copy.deepcopy(draw(st.sampled_from(SEEDS)))
+    for _ in range(draw(st.integers(1, 4))):
+        everywhere = [place for place in places(spec) if place]
+        if not everywhere:
+            break
+        place = draw(st.sampled_from(everywhere))
+        parent, key = at(spec, place[:-1]), place[-1]
+        match draw(st.sampled_from(["drop", "replace", "add", "twin", "move", "rename", "count"])):
+            case "drop":
+                del parent[key]
+            case "replace":
+                parent[key] = copy.deepcopy(draw(st.sampled_from(NASTY)))
+            case "count":
+                parent[key] = draw(st.integers(-3, 5000))
+            case "add":
+                target = at(spec, draw(st.sampled_from([(), *everywhere])))
+                if isinstance(target, dict):
+                    target[draw(st.sampled_from(KEYS))] = copy.deepcopy(draw(st.sampled_from(NASTY)))
+            case "twin":
+                if isinstance(parent, list):
+                    parent.append(copy.deepcopy(parent[key]))
+            case "move":
+                parent[key] = copy.deepcopy(at(spec, draw(st.sampled_from(everywhere))))
+            case "rename":
+                if isinstance(parent, dict):
+                    parent[draw(st.sampled_from(KEYS))] = parent.pop(key)
+    return spec
+
+
+@contextmanager
+def no_hang(seconds: int, what: object) -> Iterator[None]:
+    def late(*_: object) -> None:
+        raise AssertionError(f"hangs: {what}")
+
+    old = signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, old)
+
+
+def outcome(path: Path) -> int:
+    """The exit code that ``supercloud render`` would have; anything else than 0 or 2 is a bug."""
+    try:
+        plan = resolve(load(path), CATALOG)
+        document(plan).model_dump_json()
+        rows(plan)
+        if plan.errors:
+            return 2
+        for target in targets_for(plan):
+            render(plan, target)
+    except SupercloudError as error:
+        return error.exit_code
+    return 0
+
+
+@settings(max_examples=MANY, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@given(spec=spoilt(), as_json=st.booleans())
+def test_a_plan_or_findings(tmp_path_factory: Any, spec: dict[str, Any], as_json: bool) -> None:
+    path = tmp_path_factory.getbasetemp() / ("spec.json" if as_json else "spec.yaml")
+    text = json.dumps(spec) if as_json else yaml.safe_dump(spec, allow_unicode=True)
+    path.write_text(text, encoding="utf-8", errors="surrogatepass")
+    with no_hang(20, text[:2000]):
+        assert outcome(path) in (0, 2)
+
+
+@settings(max_examples=1000, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@given(seed=st.sampled_from(EXAMPLES), data=st.data())
+def test_torn_text(tmp_path_factory: Any, seed: Path, data: st.DataObject) -> None:
+    text = bytearray(seed.read_bytes())
+    for _ in range(data.draw(st.integers(1, 5))):
+        index = data.draw(st.integers(0, len(text) - 1))
+        match data.draw(st.sampled_from(["cut", "byte", "copy"])):
+            case "cut":
+                del text[index : index + data.draw(st.integers(1, 30))]
+            case "byte":
+                text[index] = data.draw(st.integers(0, 255))
+            case "copy":
+                text[index:index] = text[index : index + 40]
+        if not text:
+            break
+    path = tmp_path_factory.getbasetemp() / "torn.yaml"
+    path.write_bytes(bytes(text))
+    with no_hang(20, bytes(text)):
+        assert outcome(path) in (0, 2)

@@ -1,0 +1,41 @@
+"""The built wheel, installed into a fresh environment, plans and renders without the repository."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+from samples import EXAMPLES, ROOT
+
+
+def run(*command: object, **options: object) -> str:
+    ran = subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)  # type: ignore[call-overload]
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return str(ran.stdout)
+
+
+def test_the_wheel_renders(tmp_path: Path) -> None:
+    run(sys.executable, "-m", "build", "--wheel", "--outdir", tmp_path, ROOT)
+    (wheel,) = tmp_path.glob("*.whl")
+    inside = zipfile.ZipFile(wheel).namelist()
+    assert "supercloud/templates/init/cluster.yaml.j2" in inside
+    assert "supercloud/catalog/data/machines/dgx-h100.yaml" in inside
+    assert "supercloud/spec/schemas/cluster.schema.json" in inside
+    assert not [name for name in inside if name.startswith(("tests/", "examples/"))]
+    # a fresh environment that borrows the dependencies of this one, but not the checkout
+    venv = tmp_path / "venv"
+    run(sys.executable, "-m", "venv", "--without-pip", venv)
+    (packages,) = venv.glob("lib/python*/site-packages")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(packages)
+    borrowed = [path for path in sys.path if path.endswith("site-packages")]
+    env = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    env["PYTHONPATH"] = os.pathsep.join([str(packages), *borrowed])
+    code = "import supercloud; print(supercloud.__file__)"
+    assert str(packages) in run(venv / "bin/python", "-c", code, env=env, cwd=tmp_path)
+    out = tmp_path / "out"
+    run(venv / "bin/python", "-m", "supercloud", "render", EXAMPLES[0], "--out", out, env=env, cwd=tmp_path)
+    assert (out / "slurm" / "slurm.conf").is_file()
