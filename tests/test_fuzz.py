@@ -142,6 +142,68 @@ def places(value: Any, here: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield from places(inner, (*here, key))
 
 
+KINDS = ["drop", "replace", "add", "twin", "move", "rename", *["like"] * 12]
+WORDS = [
+    "dgx-gb200",
+    "dgx-h100",
+    "dgx-b300",
+    "cpu-6740e",
+    "mi300x-8gpu",
+    "gaudi3-8",
+    "nvidia-qm9700",
+    "nvidia-sn5600",
+    "nvidia-q3400-ra",
+    "infiniband",
+    "roce",
+    "torus",
+    "clos",
+    "fat-tree",
+    "rail-optimized",
+    "22.05",
+    "23.11",
+    "24.05",
+    "26.05",
+    "block",
+    "tree",
+    "compute",
+    "mesh",
+    "train",
+    "torus",
+    "low",
+    "high",
+    "air",
+    "immersion",
+    "best",
+    "good",
+    "nfs",
+    "object",
+    "orv3-44ou",
+    "paris",
+    "1 W",
+    "90 kW",
+    "5 MW",
+    "400 Gb/s",
+    "200 Gb/s",
+    "3 TiB",
+    "45 °C",
+    "2 h",
+    "2N",
+    "munge",
+    "slurm",
+    "power-budget",
+    "/scratch",
+]
+
+
+def like(draw: st.DrawFn, value: Any) -> Any:
+    """Another value of the same kind: what reaches the decisions behind the spec's shape."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return draw(st.sampled_from([0, 1, 2, 3, 7, 8, 17, 18, 31, 64, 100, 999, 4096, 20_000]))
+    return draw(st.sampled_from(WORDS)) if isinstance(value, str) else copy.deepcopy(draw(st.sampled_from(NASTY)))
+
+
 def at(value: Any, place: tuple[Any, ...]) -> Any:
     for key in place:
         value = value[key]
@@ -157,13 +219,13 @@ def spoilt(draw: st.DrawFn) -> dict[str, Any]:
             break
         place = draw(st.sampled_from(everywhere))
         parent, key = at(spec, place[:-1]), place[-1]
-        match draw(st.sampled_from(["drop", "replace", "add", "twin", "move", "rename", "count"])):
+        match draw(st.sampled_from(KINDS)):
             case "drop":
                 del parent[key]
             case "replace":
                 parent[key] = copy.deepcopy(draw(st.sampled_from(NASTY)))
-            case "count":
-                parent[key] = draw(st.integers(-3, 5000))
+            case "like" if not isinstance(parent[key], dict | list):
+                parent[key] = like(draw, parent[key])
             case "add":
                 target = at(spec, draw(st.sampled_from([(), *everywhere])))
                 if isinstance(target, dict):

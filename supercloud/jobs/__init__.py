@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from .placement import Refusal as Refusal
     from .placement import place as place
     from .placement import why_not as why_not
-    from .reconcile import reconcile as reconcile
     from .states import State as State
     from .store import Store as Store
 
@@ -33,7 +32,6 @@ _HOME = {
     "get": "api",
     "jobs": "api",
     "place": "placement",
-    "reconcile": "reconcile",
     "submit": "api",
     "why_not": "placement",
 }
@@ -47,7 +45,6 @@ __all__ = [
     "get",
     "jobs",
     "place",
-    "reconcile",
     "submit",
     "why_not",
 ]

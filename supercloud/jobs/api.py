@@ -32,7 +32,7 @@ from .states import State
 from .store import Event, JobRecord, Store
 from .submission import Submission
 
-__all__ = ["Job", "default_store", "get", "jobs", "prepare", "submit"]
+__all__ = ["Job", "default_store", "get", "jobs", "prepare", "reconcile", "submit"]
 
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _PATIENCE = 300.0  # seconds an engine may stay silent while somebody waits: controllers are restarted
@@ -44,6 +44,7 @@ class Job:
     def __init__(self, record: JobRecord, store: Store):
         self.record = record
         self._store = store
+        self._pause = 0.01
 
     @property
     def id(self) -> int:
@@ -118,7 +119,7 @@ class Job:
 
     def _changes(self, end: float | None) -> Iterator[bool]:
         """Look again and again, first often and then at the engine's pace; each look says whether it was the last."""
-        pause, pace = 0.01, self._engine().pace
+        pace = self._engine().pace
         silent_since: float | None = None
         while True:
             try:
@@ -133,8 +134,8 @@ class Job:
             if end is not None and time.monotonic() >= end:
                 raise TimeoutError(f"job {self.id} ({self.record.name}) is still {self.record.state}")
             left = pace if end is None else max(0.0, end - time.monotonic())
-            time.sleep(min(pause, pace, left))
-            pause *= 1.5
+            time.sleep(min(self._pause, pace, left))
+            self._pause = min(self._pause * 1.5, pace)
 
 
 def prepare(

@@ -13,7 +13,7 @@ from ..catalog import Accelerator, Location, Machine, Rack, SlurmRelease, Switch
 from ..errors import Finding
 from ..primitives.addresses import AddressRun, Block
 from ..primitives.nodes import HostRange, HostSet
-from ..primitives.quantity import Carbon, Duration, Energy, Money, Power, Rate, Size
+from ..primitives.quantity import Carbon, Duration, Energy, Length, Money, Power, Rate, Size
 from ..spec import ClusterSpec
 from ..spec.pool import Slicing
 from ..spec.scheduler import KubernetesScheduler, Partition, SlurmScheduler
@@ -24,12 +24,15 @@ __all__ = [
     "FacilityPlan",
     "Group",
     "HostPlan",
+    "Item",
+    "LayoutPlan",
     "Level",
     "Locality",
     "NetworkPlan",
     "Plan",
     "PoolPlan",
     "RackGroup",
+    "RackPlan",
     "SchedulerPlan",
     "SitePlan",
     "StoragePlan",
@@ -257,6 +260,55 @@ class FacilityPlan:
         return max((group.power for group in self.racks), default=Power(0, "W"))
 
 
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Equal things that stand one above the other in a rack."""
+
+    what: Literal["node", "switch", "server", "manager", "power-shelf", "pdu", "cdu", "panel"]
+    of: str
+    """Pool of nodes, ``fabric/tier`` of switches, storage of servers, else the product."""
+    first: int
+    """Index of the lowest within its pool, tier or kind, from 0."""
+    count: int
+    unit: int
+    """Lowest rack unit of the first, from 1 at the floor; 0 for what takes no unit (vertical PDUs)."""
+    height: int
+    """Rack units of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class RackPlan:
+    """One rack where it stands, with what is in it from the floor upwards."""
+
+    name: str
+    """``r<row>-<column>``, both from 1."""
+    row: int
+    column: int
+    """From 0, along the row."""
+    kind: Literal["compute", "network", "storage", "service"]
+    rack: Rack | None
+    """None where a rack product brings its own and the catalog does not know it."""
+    units: int
+    items: tuple[Item, ...]
+    power: Power
+
+
+@dataclass(frozen=True)
+class LayoutPlan:
+    """Where racks stand: rows of equal length, numbered from the door."""
+
+    racks: tuple[RackPlan, ...]
+    racks_per_row: int
+    rack_width: Length
+    row_pitch: Length
+    """From the front of one row to the front of the next."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return max((rack.row for rack in self.racks), default=-1) + 1
+
+
 @dataclass(frozen=True)
 class TenantPlan:
     """A tenant with its part of the whole."""
@@ -294,6 +346,8 @@ class Plan:
     """The first is the scheduler's default."""
     storage: tuple[StoragePlan, ...]
     facility: FacilityPlan | None
+    layout: LayoutPlan | None
+    """On-prem, where racks are known."""
     tenants: tuple[TenantPlan, ...]
     max_time: Duration | None
     findings: tuple[Finding, ...] = ()

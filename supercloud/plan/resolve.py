@@ -12,6 +12,7 @@ from ..spec.loader import Loaded
 from .checks import run_checks
 from .fabrics import fabrics_of
 from .facility import facility_of
+from .layout import layout_of
 from .localities import localities_of
 from .model import Plan, SitePlan
 from .pools import network_and_pools
@@ -39,6 +40,7 @@ def resolve(spec: ClusterSpec | Loaded[ClusterSpec], catalog: Catalog | None = N
     localities = localities_of(declared, pools, fabrics)
     storage = storage_of(declared, pools, facts, problems)
     facility = facility_of(declared, site, pools, fabrics, facts, problems)
+    layout = layout_of(declared, pools, fabrics, facility)
     tenants = tenants_of(declared, problems)
 
     slurm = declared.scheduler if isinstance(declared.scheduler, SlurmScheduler) else None
@@ -53,6 +55,7 @@ def resolve(spec: ClusterSpec | Loaded[ClusterSpec], catalog: Catalog | None = N
         localities=localities,
         storage=storage,
         facility=facility,
+        layout=layout,
         tenants=tenants,
         max_time=slurm.max_time if slurm else None,
         findings=tuple(problems.findings),

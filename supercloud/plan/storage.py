@@ -72,7 +72,11 @@ def _by_tier(
         problems.error("storage-tier", path, f"{table.name} has no tier {tier!r}", "set 'throughput' instead")
         return None, None, ""
     units = max(1, -(-accelerators // table.unit_accelerators))
-    return _at(rows, units, "read"), _at(rows, units, "write"), f"tier {tier} of {table.name} for {units} unit{'s' * (units > 1)}"
+    return (
+        _at(rows, units, "read"),
+        _at(rows, units, "write"),
+        f"tier {tier} of {table.name} for {units} unit{'s' * (units > 1)}",
+    )
 
 
 def _unit_accelerators(pool: PoolPlan) -> int:

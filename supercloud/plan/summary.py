@@ -66,7 +66,11 @@ def _facility(hall: FacilityPlan) -> list[Row]:
         result.append(("racks", group.pool or "network", f"{racks}{rack}, {power}"))
     over = f" of {hall.budget}" if hall.budget else ""
     result.append(
-        ("power", "", f"{hall.it}{over} (nodes {hall.nodes}, switches {hall.switches}), {hall.cooling} cooling")
+        (
+            "power",
+            "",
+            f"{hall.it}{over} (nodes {hall.nodes}, switches {hall.switches or 'unknown'}), {hall.cooling} cooling",
+        )
     )
     year = [f"{hall.energy_year} of IT energy"]
     year.append(str(hall.cost_year) if hall.cost_year else "cost unknown (no energy price)")

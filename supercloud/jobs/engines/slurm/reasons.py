@@ -59,11 +59,12 @@ _REFUSED = {
 }
 
 
-def sentence(state: str, reason: str, exit_code: int | None = None) -> str:
+def sentence(state: str, reason: str, exit_code: int | None = None, attempt: int = 1) -> str:
     """Why a job waits, or how it ended; empty where there is nothing to add to the state."""
     if state == "PENDING":
         word = reason.strip("()").split(",")[0].strip()
-        return "" if word in ("None", "") else _WAITING.get(word, f"Slurm says {word}")
+        again = "it was put back" if attempt > 1 else ""
+        return again if word in ("None", "") else _WAITING.get(word, f"Slurm says {word}")
     if state in ("FAILED", "LAUNCH_FAILED") and exit_code:
         return f"ended with exit code {exit_code}"
     return _ENDED.get(state, "")

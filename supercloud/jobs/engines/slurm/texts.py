@@ -93,7 +93,7 @@ def _status(state: str, reason: str, code: str, start: str, end: str, attempt: i
     return Status(
         ours,
         attempt,
-        sentence(word, reason, exit_code) if ours is not State.UNKNOWN else f"Slurm calls its state {state!r}",
+        sentence(word, reason, exit_code, attempt) if ours is not State.UNKNOWN else f"Slurm calls its state {state!r}",
         exit_code if ours in (State.COMPLETED, State.FAILED) else None,
         _time(start) if ours is not State.QUEUED else None,
         _time(end) if ours.is_final else None,
@@ -101,11 +101,14 @@ def _status(state: str, reason: str, code: str, start: str, end: str, attempt: i
 
 
 def _exit_code(text: str) -> int | None:
-    """``code:signal`` as a shell would show it; out of memory and the like, which are no signals, have none."""
-    match = re.fullmatch(r"(\d+):(\d+)", text.strip())
+    """An exit code as a shell would show it, from sacct's ``code:signal`` or squeue's status of wait(2).
+
+    Out of memory and the like, which are written as signals that do not exist, have none.
+    """
+    match = re.fullmatch(r"(\d+):(\d+)|(\d+)", text.strip())
     if match is None:
-        return int(text) if text.strip().isdigit() else None
-    code, number = int(match[1]), int(match[2])
+        return None
+    code, number = divmod(int(match[3]), 256) if match[3] else (int(match[1]), int(match[2]))
     return code or (None if number > 64 else 128 + number if number else 0)
 
 

@@ -11,7 +11,7 @@ from .conf import Lines, head
 from .given import is_dynamic, release_of
 from .gres import gres_lines
 from .install import install_text
-from .nodes import node_lines, node_set_lines
+from .nodes import joining_line, node_lines, node_set_lines
 from .partitions import partition_lines
 from .programs import programs
 from .settings import setting_lines
@@ -59,10 +59,11 @@ def _cgroup_conf(lines: Lines) -> list[str]:
 
 
 def _gres(plan: Plan, lines: Lines) -> dict[str, str]:
-    """gres.conf; where nodes join by themselves, one for each pool to be put on its nodes as gres.conf."""
+    """gres.conf; where nodes join by themselves, for each pool its own, and what its nodes say when they join."""
     if is_dynamic(plan):
-        found = {pool.name: list(gres_lines(pool, lines, None)) for pool in plan.pools}
-        return {f"gres-{name}.conf": _file(plan, own) for name, own in found.items() if own}
+        found = {f"gres-{pool.name}.conf": list(gres_lines(pool, lines, None)) for pool in plan.pools}
+        found |= {f"join-{pool.name}.conf": [joining_line(pool, plan, lines)] for pool in plan.pools}
+        return {name: _file(plan, own) for name, own in found.items() if own}
     every = [line for pool in plan.pools for line in gres_lines(pool, lines, str(pool.hosts))]
     return {"gres.conf": _file(plan, every)}
 

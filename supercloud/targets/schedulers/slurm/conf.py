@@ -32,9 +32,7 @@ class Lines:
 
     def __init__(self, release: SlurmRelease):
         self.release = release
-        self._known = {
-            section: {key.lower() for key in keys} for section, keys in release.keys.model_dump().items()
-        }
+        self._known = {section: {key.lower() for key in keys} for section, keys in release.keys.model_dump().items()}
         for section, opener in _OPENERS.items():
             if self.knows("slurm", opener):
                 self._known[section].add(opener.lower())

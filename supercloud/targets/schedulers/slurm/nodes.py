@@ -10,7 +10,7 @@ from .conf import Lines, Value, joined
 from .given import is_dynamic, real_memory
 from .gres import gres_of
 
-__all__ = ["features_of", "hardware_of", "node_lines", "node_set_lines"]
+__all__ = ["features_of", "hardware_of", "joining_line", "node_lines", "node_set_lines"]
 
 # What a pool without the key must say once another pool has said something: DEFAULT carries over to later lines.
 _NEUTRAL: Mapping[str, Value] = {"CoreSpecCount": 0, "MemSpecLimit": 0, "Gres": ""}
@@ -52,6 +52,12 @@ def hardware_of(pool: PoolPlan, plan: Plan) -> dict[str, Value]:
         "Gres": joined(gres_of(pool)),
         "Features": joined(features_of(pool, plan)),
     }
+
+
+def joining_line(pool: PoolPlan, plan: Plan, lines: Lines) -> str:
+    """What a node that joins by itself says of itself (``slurmd -Z --conf``); it counts its processors and memory."""
+    counted = ("Sockets", "CoresPerSocket", "ThreadsPerCore", "RealMemory")
+    return lines.record("node", {key: value for key, value in hardware_of(pool, plan).items() if key not in counted})
 
 
 def features_of(pool: PoolPlan, plan: Plan) -> list[str]:

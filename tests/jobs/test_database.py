@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import resource
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+
+from supercloud.errors import StoreError
+from supercloud.jobs import database
+from supercloud.jobs.database import Database, state_folder
+
+TABLE = ("CREATE TABLE things (name TEXT)",)
+
+
+def open_and_close(path: Path, migrations: tuple[str, ...] = TABLE) -> None:
+    Database(path, migrations).close()
+
+
+def test_migrations_are_applied_once_and_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    open_and_close(path)
+    later = Database(path, (*TABLE, "ALTER TABLE things ADD COLUMN size INTEGER; CREATE INDEX names ON things (name)"))
+    assert later.version() == 2
+    assert later.read("SELECT name, size FROM things") == []
+    later.close()
+
+
+def test_a_newer_file_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    open_and_close(path, (*TABLE, "CREATE TABLE more (a)"))
+    with pytest.raises(StoreError, match="newer supercloud.*format 2, this one knows 1"):
+        open_and_close(path)
+
+
+@pytest.mark.parametrize("spoil", [b"this is no database, whatever its name says" * 40, b"SQLite format 3\0" + b"x" * 5000])
+def test_a_damaged_file_is_said_to_be_one(tmp_path: Path, spoil: bytes) -> None:
+    path = tmp_path / "a.db"
+    path.write_bytes(spoil)
+    with pytest.raises(StoreError, match="damaged"):
+        open_and_close(path)
+    assert path.read_bytes() == spoil
+
+
+def test_damage_inside_is_found_on_reading(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    full = Database(path, TABLE)
+    with full.writing() as connection:
+        connection.executemany("INSERT INTO things VALUES (?)", [("x" * 500,)] * 200)
+    full.close()
+    data = bytearray(path.read_bytes())
+    data[4096 * 2 : 4096 * 6] = b"\xff" * 4096 * 4
+    path.write_bytes(data)
+    hurt = Database(path, TABLE)
+    with pytest.raises(StoreError, match="damaged"):
+        hurt.read("SELECT * FROM things ORDER BY name")
+    hurt.close()
+
+
+def test_a_locked_file_is_waited_for_then_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.db"
+    open_and_close(path)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    monkeypatch.setattr(database, "_PATIENCE", 0.05)
+    patient = Database(path, TABLE)
+    with pytest.raises(StoreError, match="locked"), patient.writing():
+        pass
+    other.execute("ROLLBACK")
+    with patient.writing() as connection:
+        connection.execute("INSERT INTO things VALUES ('a')")
+    patient.close()
+    other.close()
+
+
+def test_a_full_disk_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    full = Database(path, TABLE)
+    with full.writing() as connection:
+        connection.execute("INSERT INTO things VALUES ('before')")
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+    full._connection.execute(f"PRAGMA max_page_count = {pages + 2}")
+    with pytest.raises(StoreError, match="disk is full"), full.writing() as connection:
+        connection.executemany("INSERT INTO things VALUES (?)", [("x" * 4000,)] * 20)
+    assert [row["name"] for row in full.read("SELECT name FROM things")] == ["before"]
+    full._connection.execute("PRAGMA max_page_count = 100000")
+    with full.writing() as connection:
+        connection.execute("INSERT INTO things VALUES ('after')")
+    full.close()
+    open_and_close(path)
+
+
+def test_a_file_that_may_not_grow_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    full = Database(path, TABLE)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:  # the system refuses to write beyond; Python ignores the signal that comes with it
+        resource.setrlimit(resource.RLIMIT_FSIZE, (64 * 1024, before[1]))
+        with pytest.raises(StoreError, match="disk"), full.writing() as connection:
+            connection.executemany("INSERT INTO things VALUES (?)", [("x" * 4000,)] * 100)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert full.read("SELECT name FROM things") == []
+    with full.writing() as connection:
+        connection.execute("INSERT INTO things VALUES ('after')")
+    full.close()
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="SUPERCLOUD_STATE"):
+        open_and_close(tmp_path / "file/inside/a.db")
+
+
+def test_many_first_users_make_one_file(tmp_path: Path) -> None:
+    problems: list[Exception] = []
+
+    def use() -> None:
+        try:
+            opened = Database(tmp_path / "a.db", TABLE)
+            with opened.writing() as connection:
+                connection.execute("INSERT INTO things VALUES ('a')")
+            opened.close()
+        except Exception as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=use) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not problems
+    opened = Database(tmp_path / "a.db", TABLE)
+    assert opened.read("SELECT count(*) AS n FROM things")[0]["n"] == 8
+    opened.close()
+
+
+def test_inner_transactions_belong_to_the_outer_one(tmp_path: Path) -> None:
+    opened = Database(tmp_path / "a.db", TABLE)
+    with pytest.raises(RuntimeError), opened.writing():
+        with opened.writing() as connection:
+            connection.execute("INSERT INTO things VALUES ('a')")
+        raise RuntimeError
+    assert opened.read("SELECT * FROM things") == []
+    opened.close()
+
+
+def test_where_jobs_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUPERCLOUD_STATE", "/a/b")
+    assert state_folder() == Path("/a/b")
+    monkeypatch.delenv("SUPERCLOUD_STATE")
+    monkeypatch.setenv("XDG_STATE_HOME", "/x")
+    assert state_folder() == Path("/x/supercloud")
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", "/home/me")
+    assert state_folder() == Path("/home/me/.local/state/supercloud")

@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from supercloud.catalog import Catalog
+from supercloud.jobs.matching import steps_above
+from supercloud.jobs.placement import Placement, Refusal, place, why_not
+from supercloud.plan.model import Group, Level, Locality, Plan
+from supercloud.primitives.nodes import HostSet
+from supercloud.spec import JobSpec
+
+CATALOG = Catalog.default()
+Make = Callable[..., JobSpec]
+
+
+def found(job: JobSpec, plan: Plan) -> Placement:
+    answer = place(job, plan, CATALOG)
+    assert isinstance(answer, Placement), answer
+    return answer
+
+
+def refusal(job: JobSpec, plan: Plan, pool: str = "train") -> Refusal:
+    answer = why_not(job, plan, CATALOG)[pool]
+    assert isinstance(answer, Refusal), answer
+    return answer
+
+
+@pytest.mark.parametrize("wish, accelerator, steps", [
+    ("h100", "h100-sxm", 0), ("h100-sxm", "h100-sxm", 0), (">=h100", "h100-sxm", 0), (">= h100", "h200-sxm", 1),
+    (">=h100", "b200", 2), (">=h100", "gb200", 3), (">=h100", "a100-80gb-sxm", None), ("h100", "h200-sxm", None),
+    (">=h100", "mi300x", None), (">=mi300x", "mi355x", 2), (">=l4", "l40s", 1),
+])  # fmt: skip
+def test_the_order_of_accelerators(wish: str, accelerator: str, steps: int | None) -> None:
+    assert steps_above(wish, CATALOG.accelerator(accelerator), CATALOG) == steps
+
+
+@pytest.mark.parametrize("accelerators, more, nodes, each", [
+    ({"count": 1}, {}, 1, 1), ({"count": 8}, {}, 1, 8), ({"count": 9}, {}, 3, 3), ({"count": 12}, {}, 2, 6),
+    ({"count": 64}, {}, 8, 8), ({"count": 64}, {"nodes": 16}, 16, 4), ({"count": 992}, {}, 124, 8),
+    ({"count": 12}, {"parallelism": {"tensor": 4, "data": 3}}, 3, 4),
+    ({"count": 0}, {"parallelism": {"tensor": 8, "pipeline": 4}}, 4, 8),
+])  # fmt: skip
+def test_shapes(job: Make, plan: Plan, accelerators: dict[str, Any], more: dict[str, Any], nodes: int, each: int) -> None:
+    at = found(job(accelerators={"type": "h100"} | accelerators, **more), plan)
+    assert (at.pool, at.nodes, at.accelerators_per_node) == ("train", nodes, each)
+
+
+@pytest.mark.parametrize("fields, reason, remedy", [
+    ({"accelerators": {"count": 1000}}, "are 125 nodes, the pool has 124", "at most 992"),
+    ({"accelerators": {"count": 13}}, "do not divide evenly", "12 or 14"),
+    ({"accelerators": {"count": 64}, "nodes": 4}, "do not fit 4 nodes", "nodes to 8"),
+    ({"accelerators": {"count": 8, "type": "b200"}}, "has h100-sxm", "add h100"),
+    ({"accelerators": {"count": 8, "type": "h1000"}}, "no accelerator is called 'h1000'", "h100"),
+    ({"accelerators": {"count": 8, "memory": "100 GiB"}}, "needs 100 GiB each", "at most 80 GiB"),
+    ({"accelerators": {"count": 8}, "tenant": "lmm"}, "no tenant is called 'lmm'", "llm"),
+    ({"accelerators": {"count": 8}, "tenant": "vision", "priority": "high"}, "priority high", "to normal"),
+    ({"accelerators": {"count": 512}, "tenant": "vision"}, "may have 256", "at most 256"),
+    ({"accelerators": {"count": 8}, "tenant": "vision", "time_limit": "2 d"}, "of tenant vision", "at most 1 d"),
+    ({"accelerators": {"count": 8}, "time_limit": "8 d"}, "7 d", "at most 7 d"),
+    ({"accelerators": {"count": 264}, "place": {"near": "leaf"}}, "holds 32 of its nodes, the job needs 33", "at most 256"),
+    ({"accelerators": {"count": 16}, "place": {"near": "scale-up"}}, "near: scale-up", "8 accelerators"),
+    ({"accelerators": {"count": 16}, "place": {"pools": ["old"]}}, "only to pool old", "add train"),
+    ({"accelerators": {"count": 16}, "place": {"pools": ["trian"]}}, "no pool here", "train"),
+    ({"accelerators": {"count": 16}, "place": {"clusters": ["other"]}}, "only to cluster other", "add pod"),
+    ({"accelerators": {"count": 16}, "place": {"nodes": ["train-[0001-0003]"]}}, "pins 3, the job needs 2", "pin 2"),
+    ({"accelerators": {"count": 16}, "place": {"nodes": ["x-1", "x-2"]}}, "'x-1' is no node", "train-[0001-0127]"),
+    ({"accelerators": {"count": 16}, "place": {"nodes": ["x-[1"]}}, "no list of hosts", "gpu-["),
+    ({"accelerators": {"count": 16}, "place": {"data": ["scrtch"]}}, "no storage", "scratch"),
+])  # fmt: skip
+def test_refusals_name_the_reason_and_the_smallest_change(
+    job: Make, plan: Plan, fields: dict[str, Any], reason: str, remedy: str
+) -> None:
+    said = refusal(job(**fields), plan)
+    assert reason in said.reason
+    assert remedy in said.remedy
+
+
+def test_every_pool_answers(job: Make, plan: Plan) -> None:
+    answers = why_not(job(accelerators={"count": 64, "type": ">=h100"}), plan, CATALOG)
+    assert list(answers) == ["old", "train", "cpu"]
+    assert isinstance(answers["train"], Placement)
+    assert place(job(accelerators={"count": 4000}), plan, CATALOG) == tuple(
+        why_not(job(accelerators={"count": 4000}), plan, CATALOG).values()
+    )
+
+
+def test_a_job_takes_the_least_that_will_do(job: Make, plan: Plan) -> None:
+    assert found(job(accelerators={"count": 8}), plan).pool == "old"
+    assert found(job(accelerators={"count": 8, "type": ">=a100"}), plan).pool == "old"
+    assert found(job(accelerators={"count": 8, "type": ["h100", "a100"]}), plan).pool == "train"
+    assert found(job(tenant="llm"), plan).pool == "cpu"
+
+
+def test_partitions(job: Make, plan: Plan) -> None:
+    at = found(job(accelerators={"count": 8, "type": "h100"}), plan)
+    assert (at.partition, at.constraint, at.qos) == ("batch", "train", "normal")
+    assert refusal(job(), plan, "cpu").reason == "partition cpus is for tenant llm"
+    assert found(job(tenant="llm"), plan).account == "llm"
+
+
+def test_nearness_of_a_tree(job: Make, plan: Plan) -> None:
+    preferred = found(job(accelerators={"count": 64, "type": "h100"}), plan).near
+    assert (preferred.level, preferred.required, preferred.switches) == ("su", False, 1)
+    insisted = found(job(accelerators={"count": 64, "type": "h100"}, place={"near": "leaf"}), plan).near
+    assert (insisted.required, insisted.switches) == (True, 1)
+    assert found(job(accelerators={"count": 512, "type": "h100"}), plan).near.switches == 2
+    assert found(job(accelerators={"count": 8, "type": "h100"}), plan).near.switches == 0
+    assert found(job(accelerators={"count": 64, "type": "h100"}, place={"near": "any"}), plan).near.switches == 0
+
+
+def test_nearness_of_blocks(job: Make, plan: Plan) -> None:
+    from supercloud.plan.resolve import resolve
+    from supercloud.spec.loader import loads
+
+    text = """
+name: nvl
+site: {kind: onprem, location: finland}
+scheduler: {kind: slurm, version: "26.05"}
+pools: [{name: train, machine: dgx-gb200, nodes: 72, fabrics: [compute]}]
+fabrics: [{name: compute, kind: infiniband, shape: rail-optimized, switch: nvidia-qm9700}]
+"""
+    nvl = resolve(loads(text))
+    inside = found(job(accelerators={"count": 64}), nvl).near
+    assert (inside.level, inside.segment) == ("scale-up", 16)
+    assert found(job(accelerators={"count": 256}), nvl).near.segment == 0
+    grouped = job(parallelism={"tensor": 32, "data": 8})
+    assert found(grouped, nvl).near.segment == 8
+    assert "holds 18" in refusal(job(accelerators={"count": 76}, place={"near": "scale-up"}), nvl).reason
+
+
+def test_placements_are_kept_as_text(job: Make, plan: Plan) -> None:
+    at = found(job(accelerators={"count": 16, "type": "h100"}, place={"nodes": ["train-[0001-0002]"]}), plan)
+    assert at.hosts == ("train-0001", "train-0002")
+    assert Placement.of_json(at.to_json()) == at
+    assert str(at) == "2 nodes of pool train, 8 × h100-sxm each, within one su"
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    sizes=st.lists(st.integers(1, 11), min_size=1, max_size=12), count=st.integers(0, 700), spares=st.integers(0, 5),
+    near=st.sampled_from([None, "any", "leaf", "fabric"]),
+)  # fmt: skip
+def test_uneven_groups(plan: Plan, sizes: list[int], count: int, spares: int, near: str | None) -> None:
+    """What is placed fits, what is refused does not, and the same question has the same answer."""
+    pool = plan.pool("train")
+    starts = [sum(sizes[:index]) for index in range(len(sizes))]
+    leaves = tuple(
+        Group(f"leaf{n}", HostSet((pool.hosts.part(start, start + size),)), 0)
+        for n, (start, size) in enumerate(zip(starts, sizes, strict=True))
+    )
+    total = sum(sizes)
+    hosts = pool.hosts.part(0, total)
+    tree = Locality("t", "tree", (Level("leaf", leaves), Level("fabric", (Group("all", HostSet((hosts,))),))))
+    spares = min(spares, total - 1)
+    small = replace(plan, pools=(replace(pool, nodes=total, spares=spares, hosts=hosts),), localities=(tree,))
+    job = JobSpec.model_validate({
+        "name": "j", "command": ["x"], "accelerators": {"count": count}, "place": {"near": near, "pools": ["train"]},
+    })  # fmt: skip
+    answer = place(job, small, CATALOG)
+    assert answer == place(job, small, CATALOG)
+    if isinstance(answer, Placement):
+        assert answer.nodes * answer.accelerators_per_node == count
+        assert answer.accelerators_per_node <= 8
+        assert 1 <= answer.nodes <= total - spares
+        if near == "leaf":
+            assert answer.nodes <= max(sizes)
+        if answer.near.switches:
+            largest = sorted(sizes, reverse=True)
+            assert sum(largest[: answer.near.switches]) >= answer.nodes > sum(largest[: answer.near.switches - 1])
+    else:
+        least = -(-count // 8) or 1
+        uneven = all(count % nodes for nodes in range(least, 2 * least + 1))
+        too_many = not uneven and least <= 2 * least and (
+            min(nodes for nodes in range(least, 2 * least + 1) if count % nodes == 0) > (
+                max(sizes) if near == "leaf" else total - spares))  # fmt: skip
+        assert uneven or too_many, answer
+        assert all(refusal.reason and refusal.remedy for refusal in answer)

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from supercloud.errors import SpecError
+from supercloud.jobs.support import check
+from supercloud.spec import JobSpec
+
+
+@pytest.mark.parametrize("field, value", [
+    ("accelerators", {"count": 1, "fraction": 0.5}), ("after", ["1"]), ("array", 3), ("image", "pytorch"),
+    ("deadline", "1 h"), ("preemptible", False), ("env", {"SLURM_JOB_ID": "1"}), ("env", {"SUPERCLOUD_RUN": "x"}),
+    ("place", {"max_price": "60 USD/h"}), ("secrets", [{"env": "A", "name": "a"}]), ("command", ["-c", "x"]),
+    ("command", [""]), ("script", "#!/usr/bin/env python3\nprint()"), ("retry_rules", [{"exit_codes": [1], "action": "retry"}]),
+])  # fmt: skip
+def test_what_is_not_carried_out_is_said(job: Callable[..., JobSpec], field: str, value: Any) -> None:
+    with pytest.raises(SpecError) as caught:
+        check(job(**{field: value}))
+    assert caught.value.findings[0].path.startswith(field)
+    assert caught.value.findings[0].hint
+
+
+def test_everything_at_once(job: Callable[..., JobSpec]) -> None:
+    with pytest.raises(SpecError) as caught:
+        check(job(array=3, image="x", deadline="1 h"))
+    assert len(caught.value.findings) == 3
+
+
+def test_ordinary_jobs_pass(job: Callable[..., JobSpec]) -> None:
+    check(job())
+    check(job(script="#!/bin/bash -e\ntrue"))
+    check(job(script="true"))

@@ -1,0 +1,86 @@
+"""What is found wrong with a plan for Slurm, and the release that could do it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from slurm_plans import gb200, h100, plan
+
+from supercloud.plan.model import Plan
+
+
+def found(plan: Plan, check: str) -> list[tuple[str, str, str]]:
+    return [(item.level, item.path, item.hint) for item in plan.findings if item.check == check]
+
+
+CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
+    ("slurm-option-unknown", {"options": {"MetricsType": "x"}}, "error", "scheduler.options.MetricsType", "25.11"),
+    ("slurm-option-unknown", {"options": {"SlurmdTimeuot": "9"}}, "error", "scheduler.options.SlurmdTimeuot",
+     "did you mean SlurmdTimeout"),
+    ("slurm-option-owned", {"options": {"NodeName": "x"}}, "error", "scheduler.options.NodeName", "pools"),
+    ("slurm-auth", {"auth": "slurm"}, "error", "scheduler.auth", "23.11"),
+    ("slurm-topology", {"topology": "block"}, "error", "scheduler.topology", "23.11"),
+    ("slurm-topology", {"version": "26.05", "topology": "torus3d"}, "error", "scheduler.topology", "has: flat, tree"),
+    ("slurm-topology-choice", {"partitions": [{"name": "a", "pools": ["train"], "topology": "flat"}]}, "error",
+     "scheduler.partitions[0].topology", "25.05"),
+    ("slurm-times", {"health_check_interval": "1 d"}, "error", "scheduler.health_check_interval", "hour"),
+    ("slurm-times", {"default_time": "8 d"}, "error", "scheduler.default_time", "max_time"),
+    ("slurm-times", {"partitions": [{"name": "a", "pools": ["train"], "max_time": "30 d"}]}, "error",
+     "scheduler.partitions[0].max_time", "raise"),
+    ("slurm-times", {"partitions": [{"name": "a", "pools": ["train"], "max_time": "1 h", "default_time": "2 h"}]},
+     "error", "scheduler.partitions[0].default_time", "shorten"),
+    ("slurm-shared-state", {"controllers": [{"name": "a"}, {"name": "b"}]}, "note", "scheduler.controllers",
+     "file system"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("check", "scheduler", "level", "path", "hint"), CASES)
+def test_scheduler(check: str, scheduler: dict[str, Any], level: str, path: str, hint: str) -> None:
+    [finding] = found(plan(scheduler=scheduler), check)
+    assert finding[:2] == (level, path)
+    assert hint in finding[2]
+
+
+def test_a_good_plan_has_none() -> None:
+    for version in ("22.05", "26.05"):
+        assert not [item for item in plan(version).findings if item.check.startswith("slurm")]
+
+
+def test_locality_that_is_lost() -> None:
+    [lost] = found(plan("22.05", [gb200()]), "slurm-topology-lost")
+    assert lost[0] == "warning" and "23.11" in lost[2]
+    assert not found(plan("23.11", [gb200()]), "slurm-topology-lost")
+
+
+def test_imex() -> None:
+    assert found(plan("23.11", [gb200()]), "slurm-imex")[0][0] == "warning"
+    [asked] = found(plan("23.11", [h100(), gb200(imex=True)]), "slurm-imex")
+    assert asked[:2] == ("error", "pools[1].imex") and "24.05" in asked[2]
+    assert not found(plan("24.05", [gb200()]), "slurm-imex")
+
+
+def test_short_blocks() -> None:
+    pools = [gb200(nodes=70)]
+    assert found(plan("25.05", pools), "slurm-block-short")[0][0] == "note"
+    [older] = found(plan("24.11", pools), "slurm-block-short")
+    assert older[0] == "warning" and "25.05" in older[2]
+    assert found(plan("24.11", pools, scheduler={"topology": "block"}), "slurm-block-short")[0][0] == "error"
+    assert not found(plan("22.05", pools), "slurm-block-short")
+
+
+def test_pools() -> None:
+    [mig] = found(
+        plan(pools=[{"name": "a", "machine": "mi300x-8gpu", "nodes": 2, "slicing": {"mig": {"1g.1gb": 1}}}]),
+        "slurm-mig",
+    )
+    assert mig[:2] == ("error", "pools[0].slicing.mig")
+    reserve = found(plan(pools=[h100(reserve={"cores": 112, "memory": "1.5 TB"})]), "slurm-reserve")
+    assert [item[1] for item in reserve] == ["pools[0].reserve.cores", "pools[0].reserve.memory"]
+
+
+def test_tenants() -> None:
+    tenants = [{"name": "a", "priority": "high"}]
+    assert found(plan(tenants=tenants), "slurm-tenant-users")[0][:2] == ("note", "tenants[0].users")
+    without = plan(tenants=tenants, scheduler={"accounting": False})
+    assert found(without, "slurm-preemption") and not found(without, "slurm-tenant-users")

@@ -1,0 +1,186 @@
+"""Whatever the release and the cluster: no key the release does not know, and none of the traps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from slurm_plans import RELEASES, VARIANTS, lines_of, plan, records, setting, spec, variant
+
+from supercloud.catalog import Catalog
+from supercloud.errors import InputError, UnknownName
+from supercloud.primitives.bundle import Bundle
+from supercloud.targets import TARGETS, render, targets_for
+from supercloud.targets.schedulers.slurm.conf import Lines, UnknownKey
+
+DATA = Path(__file__).parents[3] / "supercloud/catalog/data/slurm"
+HEADS = {"nodename": "node", "partitionname": "partition", "nodeset": "nodeset"}
+
+
+@pytest.fixture(params=[(release, name) for release in RELEASES for name in VARIANTS], ids="-".join)
+def rendered(request: pytest.FixtureRequest) -> tuple[str, Bundle]:
+    release, name = request.param
+    return release, render(variant(release, name), "slurm")
+
+
+def test_every_key_is_known(rendered: tuple[str, Bundle]) -> None:
+    release, bundle = rendered
+    known = {
+        section: {key.lower() for key in keys}
+        for section, keys in yaml.safe_load((DATA / f"{release}.yaml").read_text())["keys"].items()
+    }
+    for path, section in (("cgroup.conf", "cgroup"), ("gres.conf", "gres"), ("slurmdbd.conf", "slurmdbd"),
+                          ("topology.conf", "topology")):  # fmt: skip
+        for record in records(bundle.get(path, "")):
+            assert set(record) <= known[section], path
+    for record in records(bundle["slurm.conf"]):
+        head = next(iter(record))
+        assert head in known["slurm"]
+        assert set(record) - {head} <= known.get(HEADS.get(head, ""), set())
+
+
+def test_no_trap(rendered: tuple[str, Bundle]) -> None:
+    release, bundle = rendered
+    text = bundle["slurm.conf"]
+    accounting = setting(text, "AccountingStorageType") is not None
+    assert accounting == ("slurmdbd.conf" in bundle) == ("accounts.sh" in bundle)
+    for key in ("AccountingStorageTRES", "PriorityWeightFairshare", "AccountingStorageEnforce", "PreemptType"):
+        assert accounting or setting(text, key) is None
+    assert setting(text, "MpiDefault") is None
+    assert int(setting(text, "ResumeTimeout") or 0) <= 65535
+    assert setting(text, "EnforcePartLimits") == "ALL"
+    assert [item.get("default") for item in lines_of(text, "PartitionName")].count("YES") == 1
+    assert bundle.files["slurm.conf"].mode == 0o644
+    assert not accounting or bundle.files["slurmdbd.conf"].mode == 0o600
+    assert "StoragePass" not in bundle.get("slurmdbd.conf", "")
+    for path, content in bundle.items():
+        head = content.splitlines()[1 if path.endswith(".sh") else 0]
+        assert "made by supercloud" in head and "edits are lost" in head, path
+        assert "None" not in content, path
+
+
+def test_defaults_fit_the_node(rendered: tuple[str, Bundle]) -> None:
+    """Accelerators times their default memory and processors never exceed a node, and only one kind is given."""
+    text = rendered[1]["slurm.conf"]
+    nodes: dict[str, tuple[int, int, int]] = {}
+    default: dict[str, str] = {}
+    for record in records(text):
+        if record.get("nodename") == "DEFAULT":
+            default = {**default, **record}
+        elif "nodename" in record:
+            gpus = sum(int(item.split(":")[2]) for item in default.get("gres", "").split(",") if item[:4] == "gpu:")
+            cpus = int(default["sockets"]) * int(default["corespersocket"]) * int(default["threadspercore"])
+            cpus -= int(default.get("corespeccount", 0)) * int(default["threadspercore"])
+            memory = int(default["realmemory"]) - int(default.get("memspeclimit", 0))
+            nodes[record["nodename"].split("-")[0]] = (gpus, cpus, memory)
+    for partition in lines_of(text, "PartitionName"):
+        assert not ("defmempercpu" in partition and "defmempergpu" in partition)
+        for item in lines_of(text, "NodeSet"):
+            if item["nodeset"] not in partition["nodes"].split(","):
+                continue
+            gpus, cpus, memory = nodes[item["nodes"].split("-")[0]]
+            assert gpus * int(partition.get("defmempergpu", 0)) <= memory
+            assert gpus * int(partition.get("defcpupergpu", 0)) <= cpus
+            assert "defmempercpu" not in partition or cpus * int(partition["defmempercpu"]) <= memory
+            assert not gpus or {"defmempergpu", "defcpupergpu"} <= set(partition)
+
+
+def test_same_plan_same_text() -> None:
+    for name in VARIANTS:
+        found = variant("25.11", name)
+        assert dict(render(found, "slurm")) == dict(render(found, "slurm"))
+
+
+def test_plain_h100() -> None:
+    text = render(plan(), "slurm")["slurm.conf"]
+    assert "NodeName=train-[0033-0064] NodeAddr=10.1.0.[33-64]" in text.splitlines()
+    assert setting(text, "SlurmctldHost") == "ctl1(10.0.0.11)"
+    assert setting(text, "AccountingStorageTRES") == "gres/gpu,gres/gpu:h100"
+    assert setting(text, "AccountingStoreFlags") == "job_comment"
+    assert setting(text, "SchedulerParameters") and "bf_window=10080" in str(setting(text, "SchedulerParameters"))
+    partition = lines_of(text, "PartitionName")[0]
+    assert partition["maxtime"] == "7-00:00:00" and partition["defaulttime"] == "04:00:00"
+
+
+def test_several_controllers_in_order() -> None:
+    text = render(variant("22.05", "two-controllers"), "slurm")
+    hosts = [line for line in text["slurm.conf"].splitlines() if line.startswith("SlurmctldHost=")]
+    assert hosts == ["SlurmctldHost=a(10.0.0.11)", "SlurmctldHost=b(10.0.0.12)"]
+    assert setting(text["slurm.conf"], "AccountingStorageHost") == setting(text["slurmdbd.conf"], "DbdAddr")
+    assert "share" in text["INSTALL.md"]
+
+
+def test_options_win_and_are_quoted() -> None:
+    text = render(variant("22.05", "options"), "slurm")["slurm.conf"]
+    lines = text.splitlines()
+    assert "returntoservice=1" in lines and not any(line.startswith("ReturnToService") for line in lines)
+    assert r'Licenses="a:1 b\#2"' in lines
+
+
+def test_pools_do_not_inherit() -> None:
+    """DEFAULT lines carry over: a pool without a resource must say so after one that has it."""
+    text = render(variant("22.05", "mixed"), "slurm")["slurm.conf"]
+    defaults = [record for record in records(text) if record.get("nodename") == "DEFAULT"]
+    assert defaults[0]["gres"] == "gpu:h100:8" and defaults[1]["gres"] == '""'
+    defaults = [
+        record
+        for record in records(render(variant("22.05", "reserve"), "slurm")["slurm.conf"])
+        if record.get("nodename") == "DEFAULT"
+    ]
+    assert [item["corespeccount"] for item in defaults] == ["4", "0"]
+    assert [item["memspeclimit"] for item in defaults] == ["65536", "0"]
+
+
+def test_gres() -> None:
+    text = render(plan(), "slurm")["gres.conf"]
+    assert (
+        "NodeName=train-[0001-0127] Name=gpu Type=h100 File=/dev/nvidia[4-7] Cores=56-111 Flags=nvidia_gpu_env" in text
+    )
+    text = render(variant("22.05", "mig"), "slurm")
+    assert "Gres=gpu:h100:6,gpu:1g.10gb:14" in text["slurm.conf"]
+    assert "NodeName=train-[0001-0127] AutoDetect=nvml" in text["gres.conf"]
+    assert "- devices: [6, 7]" in text["mig-parted.yaml"]
+    assert setting(text["slurm.conf"], "AccountingStorageTRES") == "gres/gpu,gres/gpu:h100,gres/gpu:1g.10gb"
+    text = render(variant("22.05", "shards"), "slurm")
+    assert "NodeName=train-[0001-0127] Name=shard Count=64\n" in text["gres.conf"]
+    assert "NodeName=some-[0001-0004] Name=shard Count=4 File=/dev/nvidia7\n" in text["gres.conf"]
+    assert setting(text["slurm.conf"], "GresTypes") == "gpu,shard"
+    text = render(variant("22.05", "amd"), "slurm")
+    assert "File=/dev/dri/renderD[128-" in text["gres.conf"] and "Flags=amd_gpu_env" in text["gres.conf"]
+    assert "File=/dev/accel/accel[0-" in render(variant("22.05", "gaudi"), "slurm")["gres.conf"]
+
+
+def test_whole_nodes_by_release() -> None:
+    for release, wanted in (("25.11", "OverSubscribe=EXCLUSIVE"), ("26.05", "Exclusive=NODE")):
+        text = render(variant(release, "mixed"), "slurm")["slurm.conf"]
+        assert wanted in next(line for line in text.splitlines() if line.startswith("PartitionName=plain"))
+
+
+def test_abilities_by_release() -> None:
+    for release in RELEASES:
+        text = render(variant(release, "nvl72"), "slurm")["slurm.conf"]
+        assert (setting(text, "SwitchType") == "switch/nvidia_imex") == (release >= "24.05")
+        assert (setting(text, "MetricsType") is not None) == (release >= "25.11")
+        assert (setting(text, "PrologEpilogTimeout") is None) == (release >= "25.05")
+
+
+def test_an_unknown_key_goes_no_further() -> None:
+    lines = Lines(Catalog().slurm("22.05"))
+    with pytest.raises(UnknownKey):
+        lines.settings("slurm", {"HealthCheckTimeout": 10})
+    with pytest.raises(UnknownKey):
+        lines.record("partition", {"PartitionName": "a", "Exclusive": "NODE"})
+    assert lines.settings("slurm", {"HealthCheckTimeout": None}) == []
+
+
+def test_targets() -> None:
+    assert targets_for(plan()) == ["slurm"]
+    with pytest.raises(UnknownName):
+        render(plan(), "slurn")
+    with pytest.raises(InputError) as caught:
+        render(plan("22.05", [h for h in spec()["pools"]], scheduler={"auth": "slurm"}), "slurm")
+    assert [item.check for item in caught.value.findings] == ["slurm-auth"]
+    for target in TARGETS.values():
+        module, _, function = target.partition(":")
+        assert callable(getattr(__import__(module, fromlist=[function]), function))
