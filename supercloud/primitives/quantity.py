@@ -20,6 +20,7 @@ __all__ = [
     "Area",
     "Carbon",
     "CarbonIntensity",
+    "Current",
     "Duration",
     "Energy",
     "Flow",
@@ -188,6 +189,15 @@ class Voltage(Quantity):
     dimension, example = "voltage", "415 V"
     units = _units(V=1, kV=1000)
     shown = ("V", "kV")
+
+
+class Current(Quantity):
+    """An electric current, such as the rating of a breaker; base unit ampere."""
+
+    __slots__ = ()
+    dimension, example = "current", "63 A"
+    units = _units(A=1, kA=1000)
+    shown = ("A", "kA")
 
 
 class Money(Quantity):

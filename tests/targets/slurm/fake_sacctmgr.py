@@ -33,7 +33,9 @@ def rows() -> list[list[str]]:
         found = [["cpu", ""], ["mem", ""], ["node", ""], ["billing", ""]]
         return [*found, ["gres", "gpu"]] if data["gpus"] else found
     if noun == "qos":
-        return [[name, item.get("priority", "0"), item.get("preempt", "")] for name, item in data["qos"].items()]
+        fields = ("priority", "preempt", "flags")
+        values = {name: {"priority": "0", "preempt": "", "flags": "", **item} for name, item in data["qos"].items()}
+        return [[name, *(item[key] for key in fields)] for name, item in values.items()]
     found = [["root", "", "1", "", "", "", "", "normal", ""], ["root", "root", "1", "", "", "", "", "normal", ""]]
     for name, item in data["accounts"].items():
         values = [item.get(key, "") for key in FIELDS.values()]
@@ -64,6 +66,8 @@ elif verb == "modify":
         sys.exit("QOS Preemption loop detected")
     if "gres/gpu" in options.get("grptres", "") and not data["gpus"]:
         sys.exit("Unknown TRES gres/gpu")
+    if "flags+" in options:
+        options["flags"] = options.pop("flags+")
     if options.get("preempt", "").startswith("-"):
         options["preempt"] = ""
     target.update(options)

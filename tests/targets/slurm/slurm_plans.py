@@ -54,7 +54,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "no-accounting": {"scheduler": {"accounting": False}},
     "no-preemption": {"scheduler": {"preemption": False, "health_check_interval": "0 s"}, "tenants": TENANTS},
     "two-controllers": {"scheduler": {"controllers": [{"name": "a"}, {"name": "b"}], "database": {"name": "db"}}},
-    "options": {"scheduler": {"options": {"returntoservice": "1", "SlurmctldDebug": "debug", "Licenses": "a:1 b#2"}}},
+    "options": {"scheduler": {"options": {"returntoservice": "1", "SlurmctldDebug": "debug", "MailDomain": "a b#2"}}},
     "nvl72": {"pools": [gb200(), h100(nodes=3, fabrics=[])]},
     "short-domain": {"pools": [gb200(nodes=70)]},
     "reserve": {"pools": [h100(reserve={"cores": 4, "memory": "64 GiB"}), h100("more", 5)]},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,13 @@ def test_no_trap(rendered: tuple[str, Bundle]) -> None:
     text = bundle["slurm.conf"]
     accounting = setting(text, "AccountingStorageType") is not None
     assert accounting == ("slurmdbd.conf" in bundle) == ("accounts.sh" in bundle)
-    for key in ("AccountingStorageTRES", "PriorityWeightFairshare", "AccountingStorageEnforce", "PreemptType"):
+    for key in (
+        "AccountingStorageTRES",
+        "PriorityWeightFairshare",
+        "PriorityWeightAge",
+        "AccountingStorageEnforce",
+        "PreemptType",
+    ):
         assert accounting or setting(text, key) is None
     assert setting(text, "MpiDefault") is None
     assert int(setting(text, "ResumeTimeout") or 0) <= 65535
@@ -104,18 +111,18 @@ def test_plain_h100() -> None:
 
 
 def test_several_controllers_in_order() -> None:
-    text = render(variant("22.05", "two-controllers"), "slurm")
-    hosts = [line for line in text["slurm.conf"].splitlines() if line.startswith("SlurmctldHost=")]
+    bundle = render(variant("22.05", "two-controllers"), "slurm")
+    hosts = [line for line in bundle["slurm.conf"].splitlines() if line.startswith("SlurmctldHost=")]
     assert hosts == ["SlurmctldHost=a(10.0.0.11)", "SlurmctldHost=b(10.0.0.12)"]
-    assert setting(text["slurm.conf"], "AccountingStorageHost") == setting(text["slurmdbd.conf"], "DbdAddr")
-    assert "share" in text["INSTALL.md"]
+    assert setting(bundle["slurm.conf"], "AccountingStorageHost") == setting(bundle["slurmdbd.conf"], "DbdHost") == "db"
+    assert "share" in bundle["INSTALL.md"]
 
 
 def test_options_win_and_are_quoted() -> None:
     text = render(variant("22.05", "options"), "slurm")["slurm.conf"]
     lines = text.splitlines()
     assert "returntoservice=1" in lines and not any(line.startswith("ReturnToService") for line in lines)
-    assert r'Licenses="a:1 b\#2"' in lines
+    assert r'MailDomain="a b\#2"' in lines
 
 
 def test_pools_do_not_inherit() -> None:
@@ -137,17 +144,17 @@ def test_gres() -> None:
     assert (
         "NodeName=train-[0001-0127] Name=gpu Type=h100 File=/dev/nvidia[4-7] Cores=56-111 Flags=nvidia_gpu_env" in text
     )
-    text = render(variant("22.05", "mig"), "slurm")
-    assert "Gres=gpu:h100:6,gpu:1g.10gb:14" in text["slurm.conf"]
-    assert "NodeName=train-[0001-0127] AutoDetect=nvml" in text["gres.conf"]
-    assert "- devices: [6, 7]" in text["mig-parted.yaml"]
-    assert setting(text["slurm.conf"], "AccountingStorageTRES") == "gres/gpu,gres/gpu:h100,gres/gpu:1g.10gb"
-    text = render(variant("22.05", "shards"), "slurm")
-    assert "NodeName=train-[0001-0127] Name=shard Count=64\n" in text["gres.conf"]
-    assert "NodeName=some-[0001-0004] Name=shard Count=4 File=/dev/nvidia7\n" in text["gres.conf"]
-    assert setting(text["slurm.conf"], "GresTypes") == "gpu,shard"
-    text = render(variant("22.05", "amd"), "slurm")
-    assert "File=/dev/dri/renderD[128-" in text["gres.conf"] and "Flags=amd_gpu_env" in text["gres.conf"]
+    bundle = render(variant("22.05", "mig"), "slurm")
+    assert "Gres=gpu:h100:6,gpu:1g.10gb:14" in bundle["slurm.conf"]
+    assert "NodeName=train-[0001-0127] AutoDetect=nvml" in bundle["gres.conf"]
+    assert "- devices: [6, 7]" in bundle["mig-parted.yaml"]
+    assert setting(bundle["slurm.conf"], "AccountingStorageTRES") == "gres/gpu,gres/gpu:h100,gres/gpu:1g.10gb"
+    bundle = render(variant("22.05", "shards"), "slurm")
+    assert "NodeName=train-[0001-0127] Name=shard Count=64\n" in bundle["gres.conf"]
+    assert "NodeName=some-[0001-0004] Name=shard Count=4 File=/dev/nvidia7\n" in bundle["gres.conf"]
+    assert setting(bundle["slurm.conf"], "GresTypes") == "gpu,shard"
+    bundle = render(variant("22.05", "amd"), "slurm")
+    assert "File=/dev/dri/renderD[128-" in bundle["gres.conf"] and "Flags=amd_gpu_env" in bundle["gres.conf"]
     assert "File=/dev/accel/accel[0-" in render(variant("22.05", "gaudi"), "slurm")["gres.conf"]
 
 
@@ -184,3 +191,15 @@ def test_targets() -> None:
     for target in TARGETS.values():
         module, _, function = target.partition(":")
         assert callable(getattr(__import__(module, fromlist=[function]), function))
+
+
+def test_nodes_that_join_by_themselves() -> None:
+    """On a cloud nodes are not listed: they say what they are, and sets of nodes go by what they say."""
+    found = variant("25.05", "mixed")
+    bundle = render(replace(found, site=replace(found.site, kind="aws")), "slurm")
+    text = bundle["slurm.conf"]
+    assert "NodeName=" not in text and setting(text, "MaxNodeCount") == "129"
+    assert {item["feature"] for item in lines_of(text, "NodeSet")} == {"train", "login"}
+    assert "gres.conf" not in bundle and "NodeName" not in bundle["gres-train.conf"]
+    assert bundle["join-train.conf"].splitlines()[1].startswith("Gres=gpu:h100:8 Features=train,h100,")
+    assert not any(path.startswith("topology") for path in bundle)

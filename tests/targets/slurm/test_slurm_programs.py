@@ -93,13 +93,13 @@ def test_accounts_twice(database: Host) -> None:
     assert third.stderr == ""
     assert database.run("accounts.sh").stdout == "nothing changed\n"
     data = _data(database)
-    assert data["qos"]["high"] == {"priority": "1000", "preempt": "low,normal"}
+    assert data["qos"]["high"] == {"priority": "1000", "preempt": "low,normal", "flags": "DenyOnLimit"}
     assert data["accounts"]["llm"]["qos"] == "high,low,normal"
     assert (
         data["accounts"]["guests"] | {"maxwall": "2-00:00:00", "grpsubmitjobs": "5", "fairshare": "0"}
         == (data["accounts"]["guests"])
     )
-    assert data["users"] == [["ada", "llm"], ["bob", "llm"], ["cy", "vision"]]
+    assert list(data["users"]) == [["ada", "llm"], ["bob", "llm"], ["cy", "vision"]]
 
 
 def test_accounts_follow_the_spec(database: Host, tmp_path: Path) -> None:

@@ -23,7 +23,6 @@ def slurmdbd_settings(plan: Plan) -> dict[str, Value]:
     return {
         "AuthType": "auth/slurm" if slurm_of(plan).auth == "slurm" else "auth/munge",
         "DbdHost": host.name,
-        "DbdAddr": host.address,
         "SlurmUser": "slurm",
         "LogFile": "/var/log/slurm/slurmdbd.log",
         "PidFile": "/run/slurmdbd.pid",

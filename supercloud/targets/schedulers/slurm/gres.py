@@ -61,7 +61,10 @@ def tracked(plan: Plan) -> list[str]:
 
 
 def gres_lines(pool: PoolPlan, lines: Lines, nodes: str | None) -> Iterator[str]:
-    """Lines of gres.conf for one pool; without ``nodes`` they hold for whatever node reads them."""
+    """Lines of gres.conf for one pool; without ``nodes`` they hold for whatever node reads them.
+
+    Such a node counts its own cores, which need not be those of the catalog: it is not told which are near.
+    """
     accelerator = pool.accelerator
     if accelerator is None or not accelerator_units(pool):
         return
@@ -73,7 +76,7 @@ def gres_lines(pool: PoolPlan, lines: Lines, nodes: str | None) -> Iterator[str]
     if accelerator.devices is None:
         yield lines.record("gres", {**common, "Count": pool.per_node, "Flags": flags})
     else:
-        for start, stop, cores in _sockets(pool):
+        for start, stop, cores in _sockets(pool) if nodes else [(0, pool.per_node, None)]:
             yield lines.record("gres", {**common, "File": _files(pool, start, stop), "Cores": cores, "Flags": flags})
     if _shards(pool):
         sliced = sliced_devices(pool)

@@ -15,6 +15,8 @@ __all__ = ["features_of", "hardware_of", "joining_line", "node_lines", "node_set
 # What a pool without the key must say once another pool has said something: DEFAULT carries over to later lines.
 _NEUTRAL: Mapping[str, Value] = {"CoreSpecCount": 0, "MemSpecLimit": 0, "Gres": ""}
 
+_WORTH_A_LINE = 8
+
 
 def node_lines(plan: Plan, lines: Lines) -> Iterator[str]:
     """Per pool its hardware as the default, then its nodes with their addresses."""
@@ -68,7 +70,7 @@ def features_of(pool: PoolPlan, plan: Plan) -> list[str]:
 
 
 def _spans(plan: Plan) -> dict[str, list[tuple[int, int]]]:
-    """Per pool, from where to where its groups reach: those of the innermost level that has more than one node each."""
+    """Per pool, from where to where its groups reach."""
     groups = _innermost(plan)
     starts: dict[str, set[int]] = {pool.name: {0, pool.nodes} for pool in plan.pools}
     pools = {pool.hosts.prefix: pool for pool in plan.pools}
@@ -86,8 +88,9 @@ def _bounds(hosts: HostRange, pool: PoolPlan) -> set[int]:
 
 
 def _innermost(plan: Plan) -> Level | None:
+    """The innermost level whose groups are large enough to be worth a line each."""
     for locality in plan.localities:
         for level in locality.levels if locality.kind in ("tree", "block") else ():
-            if sum(len(group.hosts) for group in level.groups) > len(level.groups):
+            if sum(len(group.hosts) for group in level.groups) >= _WORTH_A_LINE * len(level.groups):
                 return level
     return None

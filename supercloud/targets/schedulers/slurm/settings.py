@@ -132,6 +132,8 @@ def _scheduling(plan: Plan) -> dict[str, Value]:
         # backfill looks as far ahead as jobs may last, or it would start small jobs in the way of large ones
         f"bf_window={minutes}",
         f"bf_resolution={600 if minutes > 1440 else 60}",
+        # how long a job may insist on few switches; Slurm's own 5 minutes would scatter jobs that asked never to be
+        "max_switch_wait=2592000",
         *(["bf_interval=60", "max_rpc_cnt=150"] if big else []),
     ]
     return {
@@ -148,16 +150,17 @@ def _scheduling(plan: Plan) -> dict[str, Value]:
 
 def _priorities(plan: Plan) -> dict[str, Value]:
     slurm = slurm_of(plan)
-    preempt = slurm.preemption and slurm.accounting
+    if not slurm.accounting:  # every weight needs the database
+        return {"PriorityType": "priority/basic"}
     return {
         "PriorityType": "priority/multifactor",
         "PriorityWeightAge": 1000,
-        "PriorityWeightFairshare": 10_000 if slurm.accounting else None,
-        "PriorityWeightQOS": 100_000 if slurm.accounting else None,
-        "PreemptType": "preempt/qos" if preempt else None,
-        "PreemptMode": "REQUEUE" if preempt else None,
+        "PriorityWeightFairshare": 10_000,
+        "PriorityWeightQOS": 100_000,
+        "PreemptType": "preempt/qos" if slurm.preemption else None,
+        "PreemptMode": "REQUEUE" if slurm.preemption else None,
         # work that just started has nothing to lose yet, but starting it again and again helps nobody
-        "PreemptExemptTime": "00:05:00" if preempt else None,
+        "PreemptExemptTime": "00:05:00" if slurm.preemption else None,
     }
 
 
@@ -184,7 +187,7 @@ def _accounting(plan: Plan) -> dict[str, Value]:
     return {
         "JobAcctGatherType": "jobacct_gather/cgroup",
         "AccountingStorageType": "accounting_storage/slurmdbd",
-        "AccountingStorageHost": database.address,
+        "AccountingStorageHost": database.name,
         "AccountingStorageTRES": joined(tracked(plan)),
         # comments carry the identity of jobs submitted through the job API
         "AccountingStoreFlags": "job_comment",

@@ -36,8 +36,11 @@ def default_locality(plan: Plan) -> Locality:
 
 
 def partition_locality(plan: Plan, partition: Partition) -> Locality:
-    """What a partition uses: the kind it or the cluster asks for, else the first that covers all its nodes."""
-    able = supported(plan)
+    """What a partition uses: the kind it or the cluster asks for, else the first that covers all its nodes.
+
+    Blocks come first: they cover no other nodes than those that have scale-up domains.
+    """
+    able = sorted(supported(plan), key=lambda locality: locality.kind != "block")
     wanted = partition.topology or slurm_of(plan).topology
     asked = [locality for locality in able if locality.kind == wanted]
     pools = set(partition.pools)
