@@ -95,10 +95,11 @@ class Job:
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         offset = 0
         for final in self._changes(None) if follow else [True]:
-            data = engine.read_log(self.key, offset)
-            offset += len(data)
-            if text := decoder.decode(data, final=final):
-                yield text
+            while data := engine.read_log(self.key, offset):
+                offset += len(data)
+                yield decoder.decode(data)
+            if final and (rest := decoder.decode(b"", final=True)):
+                yield rest
 
     def cancel(self) -> State:
         """Ask that it ends; returns where it is. A job that has ended stays as it is."""

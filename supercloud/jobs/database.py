@@ -87,20 +87,28 @@ class Database:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that is on the disk when the block has been left; may be nested, the outermost counts."""
+    def writing(self, soon: bool = False) -> Iterator[sqlite3.Connection]:
+        """A transaction that is on the disk when the block has been left; may be nested, the outermost counts.
+
+        ``soon`` is for what can be asked for again: it survives the end of every process, not that of the machine.
+        """
         with self._lock, self._said():
             if self._connection.in_transaction:
                 yield self._connection
                 return
-            self._connection.execute("BEGIN IMMEDIATE")
             try:
+                if soon:
+                    self._connection.execute("PRAGMA synchronous = NORMAL")
+                self._connection.execute("BEGIN IMMEDIATE")
                 yield self._connection
                 self._connection.execute("COMMIT")
             except BaseException:
                 if self._connection.in_transaction:  # SQLite itself rolls back when the disk is full
                     self._connection.execute("ROLLBACK")
                 raise
+            finally:
+                if soon:
+                    self._connection.execute("PRAGMA synchronous = FULL")
 
     def read(self, sql: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         """All rows of a query."""

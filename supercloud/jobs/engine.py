@@ -69,7 +69,7 @@ class StreamsLogs(Protocol):
     """An engine that can show what a job has printed."""
 
     def read_log(self, key: str, offset: int) -> bytes:
-        """What a job printed from a byte on, as far as it is there; empty when there is nothing (yet)."""
+        """What a job printed from a byte on, in pieces of bounded size; empty when there is no more (yet)."""
 
 
 def open_engine(connection: Connection, folder: Path) -> Engine:

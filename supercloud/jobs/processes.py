@@ -55,7 +55,15 @@ class ProcessId:
     @property
     def alive(self) -> bool:
         """Whether this very process still runs."""
-        return self.boot == boot() and _start(self.pid) == self.start
+        if self.start != "-":
+            return self.boot == boot() and _start(self.pid) == self.start
+        try:  # a system without /proc: the number is all there is
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            pass
+        return self.pid > 1
 
     def __str__(self) -> str:
         return f"{self.pid} {self.start} {self.boot}"

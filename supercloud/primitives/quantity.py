@@ -57,11 +57,13 @@ class Size(Quantity):
     shown = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
     def __str__(self) -> str:
-        for unit in ("EiB", "PiB", "TiB", "GiB", "MiB", "KiB"):  # keep binary sizes binary
+        decimal = super().__str__()
+        for unit in ("EiB", "PiB", "TiB", "GiB", "MiB", "KiB"):  # 80 GiB stays binary, 100 GB stays decimal
             number = self.base / self.units[unit]
             if number >= 1 and number.denominator == 1:
-                return f"{number.numerator} {unit}"
-        return super().__str__()
+                binary = f"{number.numerator} {unit}"
+                return binary if len(binary) <= len(decimal) + 1 else decimal
+        return decimal
 
 
 class Rate(Quantity):

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from jobs.waiting import end_everything
 
 from supercloud.jobs.engine import open_engine
 from supercloud.jobs.engines.fake import FakeEngine
@@ -65,21 +62,10 @@ def job() -> Callable[..., JobSpec]:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    """A store whose local agent, if one was started, ends with the test."""
+    """A store whose local agent and jobs, if any were started, end with the test."""
     with Store(tmp_path / "jobs") as opened:
         yield opened
-        stop_agent(opened.folder)
-
-
-def stop_agent(folder: Path, number: int = signal.SIGKILL) -> bool:
-    """Kill the agent of a state folder, if there is one."""
-    with contextlib.suppress(OSError, ValueError):
-        pid = int((folder / "local/agent.lock").read_text())
-        arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        if str(folder / "local").encode() in arguments:
-            os.kill(pid, number)
-            return True
-    return False
+        end_everything(opened.folder)
 
 
 @pytest.fixture
@@ -88,14 +74,3 @@ def fake(store: Store) -> FakeEngine:
     engine = open_engine(Connection(engine="fake"), store.folder)
     assert isinstance(engine, FakeEngine)
     return engine
-
-
-def eventually(question: Callable[[], Any], seconds: float = 20.0) -> Any:
-    """The answer, as soon as it is true."""
-    end = time.monotonic() + seconds
-    while True:
-        answer = question()
-        if answer or time.monotonic() > end:
-            assert answer, "it never became true"
-            return answer
-        time.sleep(0.01)

@@ -34,7 +34,7 @@ def test_a_newer_file_is_left_alone(tmp_path: Path) -> None:
         open_and_close(path)
 
 
-@pytest.mark.parametrize("spoil", [b"this is no database, whatever its name says" * 40, b"SQLite format 3\0" + b"x" * 5000])
+@pytest.mark.parametrize("spoil", [b"this is something else" * 40, b"SQLite format 3\0" + b"x" * 5000])
 def test_a_damaged_file_is_said_to_be_one(tmp_path: Path, spoil: bytes) -> None:
     path = tmp_path / "a.db"
     path.write_bytes(spoil)
@@ -155,3 +155,19 @@ def test_where_jobs_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_STATE_HOME")
     monkeypatch.setenv("HOME", "/home/me")
     assert state_folder() == Path("/home/me/.local/state/supercloud")
+
+
+def test_what_is_written_soon_does_not_make_the_rest_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.db"
+    open_and_close(path)
+    monkeypatch.setattr(database, "_PATIENCE", 0.05)
+    opened = Database(path, TABLE)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreError), opened.writing(soon=True):
+        pass
+    other.close()
+    with opened.writing(soon=True) as connection:
+        connection.execute("INSERT INTO things VALUES ('a')")
+    assert opened.read("PRAGMA synchronous")[0][0] == 2, "FULL"
+    opened.close()

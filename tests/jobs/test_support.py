@@ -14,7 +14,8 @@ from supercloud.spec import JobSpec
     ("accelerators", {"count": 1, "fraction": 0.5}), ("after", ["1"]), ("array", 3), ("image", "pytorch"),
     ("deadline", "1 h"), ("preemptible", False), ("env", {"SLURM_JOB_ID": "1"}), ("env", {"SUPERCLOUD_RUN": "x"}),
     ("place", {"max_price": "60 USD/h"}), ("secrets", [{"env": "A", "name": "a"}]), ("command", ["-c", "x"]),
-    ("command", [""]), ("script", "#!/usr/bin/env python3\nprint()"), ("retry_rules", [{"exit_codes": [1], "action": "retry"}]),
+    ("command", [""]), ("script", "#!/usr/bin/env python3\nprint()"),
+    ("retry_rules", [{"exit_codes": [1], "action": "retry"}]),
 ])  # fmt: skip
 def test_what_is_not_carried_out_is_said(job: Callable[..., JobSpec], field: str, value: Any) -> None:
     with pytest.raises(SpecError) as caught:

@@ -110,3 +110,8 @@ def test_algebra(a: int, b: int, c: int) -> None:
     assert (x + y) * 2 == x * 2 + y * 2
     assert (x < y) == (a < b) and (x >= y) == (a >= b)
     assert bool(x) == bool(a)
+
+
+@pytest.mark.parametrize("text", ["2 PiB", "80 GiB", "100 GB", "1 TB", "1.5 TB", "512 B", "81920 MiB"])
+def test_sizes_are_shown_as_they_are_spoken_of(text: str) -> None:
+    assert str(Size(text)) == text.replace("81920 MiB", "80 GiB")

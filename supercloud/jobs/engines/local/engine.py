@@ -27,6 +27,7 @@ __all__ = ["LocalEngine"]
 _PASSED_ON = ("CONDA_PREFIX", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "LOGNAME", "PATH", "PYTHONPATH", "SHELL",
               "TMPDIR", "TZ", "USER", "VIRTUAL_ENV")  # fmt: skip
 _PRIORITIES = {"low": 0, "normal": 1, "high": 2}
+_PIECE = 2**20
 _MAX_TASKS = 256
 """More processes than this no single machine plays sensibly."""
 
@@ -112,7 +113,7 @@ class LocalEngine:
         try:
             with open(log_of(self.folder, key), "rb") as log:
                 log.seek(offset)
-                return log.read()
+                return log.read(_PIECE)
         except FileNotFoundError:
             return b""
 

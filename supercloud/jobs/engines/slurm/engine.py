@@ -22,6 +22,7 @@ __all__ = ["SlurmEngine"]
 # The controller forgets finished jobs after MinJobAge, 300 s unless the site says otherwise; within this time a job
 # that it does not list was never submitted, whether there is accounting or not.
 _REMEMBERED = 240.0
+_PIECE = 2**20
 
 
 class SlurmEngine:
@@ -110,7 +111,7 @@ class SlurmEngine:
         try:
             with open(self._log(key), "rb") as log:
                 log.seek(offset)
-                return log.read()
+                return log.read(_PIECE)
         except FileNotFoundError:
             return b""
 

@@ -54,7 +54,8 @@ def _queue_rows(text: str) -> Iterator[tuple[str, Status, str]]:
         if len(parts) < 8 or not parts[0].isdigit():
             continue  # the head of an array, or the rest of a comment of somebody's that spans lines
         ref, state, reason, restarts, code, start, end, comment = parts
-        attempt = (int(restarts) if restarts.isdigit() else 0) + 1
+        # a job that is put back counts its restart while its last attempt is still COMPLETING: which one is not known
+        attempt = 0 if state == "COMPLETING" else (int(restarts) if restarts.isdigit() else 0) + 1
         yield ref, _status(state, reason, code, start, end, attempt), comment.rstrip("|")
 
 

@@ -1,0 +1,284 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jobs.waiting import eventually, stop_agent
+
+from supercloud.errors import EngineError, JobFailed
+from supercloud.jobs import api
+from supercloud.jobs.engines.local import runs, slots
+from supercloud.jobs.engines.local.engine import LocalEngine
+from supercloud.jobs.engines.local.queue import Queue, Task
+from supercloud.jobs.placement import Placement
+from supercloud.jobs.processes import ProcessId
+from supercloud.jobs.states import State
+from supercloud.jobs.store import Store
+from supercloud.jobs.submission import Submission
+from supercloud.plan.model import Plan
+from supercloud.spec import JobSpec
+from supercloud.spec.fleet import Connection
+
+Make = Callable[..., JobSpec]
+SHOW = ["sh", "-c", 'echo "$NODE_RANK $RANK/$WORLD_SIZE $CUDA_VISIBLE_DEVICES $MASTER_ADDR:$MASTER_PORT $NNODES"']
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs that are asked to end get less time than in earnest."""
+    monkeypatch.setattr(LocalEngine, "grace", 0.3)
+    monkeypatch.delenv("SUPERCLOUD_ACCELERATORS", raising=False)
+
+
+def run(job: JobSpec, plan: Plan, store: Store) -> api.Job:
+    held = api.submit(job, plan, store=store)
+    held.wait(20)
+    return held
+
+
+def place_of(held: api.Job, store: Store, attempt: int = 1, rank: int = 0) -> runs.Run:
+    return runs.Run(store.folder / "local", held.key, attempt, rank)
+
+
+def process_of(held: api.Job, store: Store, attempt: int = 1) -> ProcessId:
+    process = eventually(place_of(held, store, attempt).process)
+    assert isinstance(process, ProcessId)
+    return process
+
+
+def test_arguments_arrive_as_they_are(job: Make, plan: Plan, store: Store, tmp_path: Path) -> None:
+    nasty = ["$(touch x)", "`touch x`", "a b", "'", '"', ";touch x", "\n", "*", "\\", "", "-n", "é"]
+    show = "import sys, json, os; print(json.dumps(sys.argv[1:] + [os.environ['A']]))"
+    command = [sys.executable, "-c", show, *nasty]
+    held = run(job(command, env={"A": "$(touch x)\n'"}, workdir=str(tmp_path)), plan, store)
+    assert json.loads("".join(held.logs())) == [*nasty, "$(touch x)\n'"]
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("builtin", ["eval", "exit", "cd", ":", "trap"])
+def test_words_of_the_shell_are_no_programs(job: Make, plan: Plan, store: Store, builtin: str) -> None:
+    held = run(job([builtin, "touch x"]), plan, store)
+    assert (held.record.state, held.record.exit_code) == (State.FAILED, 127)
+    assert "not found" in "".join(held.logs())
+
+
+def test_two_nodes_are_two_processes(job: Make, plan: Plan, store: Store) -> None:
+    held = run(job(SHOW, accelerators={"type": "h100", "count": 16}), plan, store)
+    lines = sorted("".join(held.logs()).splitlines())
+    port = lines[0].rpartition(":")[2].split()[0]
+    assert lines == [f"{n} {n}/2 0,1,2,3,4,5,6,7 127.0.0.1:{port} 2" for n in (0, 1)]
+    assert "simulated" in held.record.reason
+
+
+def test_a_script_runs_once(job: Make, plan: Plan, store: Store) -> None:
+    script = "#!/bin/bash\necho $((1 + 1)) $0 | cut -c1-1\n"
+    held = run(job(script=script, accelerators={"type": "h100", "count": 16}), plan, store)
+    assert "".join(held.logs()) == "2\n"
+
+
+def test_one_task_that_fails_ends_the_others(job: Make, plan: Plan, store: Store) -> None:
+    command = ["sh", "-c", 'test "$RANK" = 0 || exec sleep 60; exit 4']
+    held = api.submit(job(command, accelerators={"type": "h100", "count": 32}), plan, store=store)
+    with pytest.raises(JobFailed, match="one of its 4 tasks ended with exit code 4"):
+        held.result(20)
+
+
+def test_time_limits_end_everything(job: Make, plan: Plan, store: Store) -> None:
+    stubborn = "trap '' TERM; (setsid sleep 61 &) ; sleep 61"
+    held = run(job(["sh", "-c", stubborn], time_limit="300 ms"), plan, store)
+    assert (held.record.state, held.record.exit_code) == (State.TIMEOUT, None)
+    place = place_of(held, store)
+    assert not runs.signal_all(place.folder, held.key, 1, 0), "not even what left the session is there"
+
+
+def test_cancel_ends_everything(job: Make, plan: Plan, store: Store) -> None:
+    held = api.submit(job(["sh", "-c", "sleep 62 & sleep 62"]), plan, store=store)
+    process_of(held, store)
+    held.cancel()
+    assert held.wait(10) is State.CANCELLED
+    assert not runs.signal_all(store.folder / "local", held.key, 1, 0)
+
+
+def test_what_a_program_leaves_behind_is_ended(job: Make, plan: Plan, store: Store) -> None:
+    held = run(job(["sh", "-c", "sleep 63 & exit 0"]), plan, store)
+    assert held.record.state is State.COMPLETED
+    assert not runs.signal_all(store.folder / "local", held.key, 1, 0)
+
+
+def test_a_waiting_job_is_cancelled_without_having_run(job: Make, plan: Plan, store: Store) -> None:
+    whole = {"type": "h100", "count": 8}
+    first = api.submit(job(["sleep", "64"], accelerators=whole), plan, store=store)
+    process_of(first, store)
+    second = api.submit(job(accelerators=whole), plan, store=store)
+    assert second.state() is State.QUEUED
+    second.cancel()
+    assert second.wait(10) is State.CANCELLED and "before it began" in second.record.reason
+    assert not place_of(second, store).place.exists()
+    first.cancel()
+
+
+def test_a_killed_agent_changes_nothing(job: Make, plan: Plan, store: Store, tmp_path: Path) -> None:
+    held = api.submit(job(["sh", "-c", "echo begun; sleep 0.5; echo done"]), plan, store=store)
+    process_of(held, store)
+    assert stop_agent(store.folder)
+    assert held.wait(10) is State.COMPLETED
+    assert "".join(held.logs()) == "begun\ndone\n"
+
+
+def test_a_job_that_ended_while_nobody_looked(job: Make, plan: Plan, store: Store) -> None:
+    held = api.submit(job(["sh", "-c", "sleep 0.2; exit 5"]), plan, store=store)
+    process = process_of(held, store)
+    assert stop_agent(store.folder)
+    eventually(lambda: not process.alive)
+    assert held.wait(10) is State.FAILED and held.record.exit_code == 5
+
+
+@pytest.mark.parametrize("agent", ["lives", "was killed"])
+@pytest.mark.parametrize("retries, end, attempts", [(0, State.NODE_FAIL, 1), (1, State.COMPLETED, 2)])
+def test_a_lost_job(job: Make, plan: Plan, store: Store, retries: int, end: State, attempts: int, agent: str) -> None:
+    text = 'echo $SUPERCLOUD_EPOCH; test "$SUPERCLOUD_EPOCH" = 2 || sleep 65'
+    held = api.submit(job(["sh", "-c", text], retries=retries), plan, store=store)
+    process = process_of(held, store)
+    if agent == "was killed":
+        stop_agent(store.folder)
+    os.kill(process.pid, signal.SIGKILL)  # its wrapper: the program itself is left, and must not go on beside the next
+    assert held.wait(10) is end
+    assert held.record.attempt == attempts
+    assert not runs.signal_all(store.folder / "local", held.key, 1, 0)
+
+
+def test_a_claim_is_for_one(tmp_path: Path) -> None:
+    run = runs.Run(tmp_path, "k", 1, 0)
+    out = tmp_path / "out"
+    children = [run.spawn(["sh", "-c", f"echo x >>{out}"], "/", dict(os.environ)) for _ in range(8)]
+    for child in children:
+        child.wait()
+    assert out.read_text() == "x\n" and run.exit_code() == 0
+
+
+def test_a_forbidden_task_never_begins(tmp_path: Path) -> None:
+    run = runs.Run(tmp_path, "k", 1, 0)
+    run.forbid()
+    run.spawn(["touch", str(tmp_path / "x")], "/", dict(os.environ)).wait()
+    assert not (tmp_path / "x").exists() and run.exit_code() is None
+    assert (process := run.process()) and not process.alive
+    assert not runs.left_behind([run])
+
+
+def test_a_folder_that_is_not_there(job: Make, plan: Plan, store: Store) -> None:
+    held = run(job(workdir="/nowhere/at/all"), plan, store)
+    assert (held.record.state, held.record.exit_code) == (State.FAILED, 126)
+    assert "/nowhere/at/all" in "".join(held.logs())
+
+
+def test_too_much_for_one_command_line(job: Make, plan: Plan, store: Store) -> None:
+    held = run(job(["true", *["x" * 100_000] * 40]), plan, store)
+    assert held.record.state is State.FAILED and "could not be started" in held.record.reason
+
+
+def test_an_agent_leaves_when_there_is_nothing_to_do(
+    job: Make, plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LocalEngine, "idle", 0.1)
+    run(job(), plan, store)
+    eventually(lambda: not stop_agent(store.folder, 0))
+    assert run(job(), plan, store).record.state is State.COMPLETED, "the next job finds another"
+
+
+def test_one_agent(job: Make, plan: Plan, store: Store) -> None:
+    program = f"""
+import sys
+from pathlib import Path
+from supercloud.jobs.engines.local.bell import wake
+wake(Path({str(store.folder / "local")!r}), 5.0)
+"""
+    (store.folder / "local").mkdir()
+    children = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(6)]
+    assert [child.wait() for child in children] == [0] * 6
+    argument = str(store.folder / "local").encode()
+    agents = [entry for entry in Path("/proc").glob("[0-9]*/cmdline") if argument in _read(entry).split(b"\0")]
+    assert len(agents) == 1
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def test_more_than_this_machine_can_play(job: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = LocalEngine(Connection(engine="local"), tmp_path)
+    with pytest.raises(EngineError, match="at most 256"):
+        engine.prepare(job(), Placement("c", "p", 300, 8, 8), "k")
+    monkeypatch.setenv("SUPERCLOUD_ACCELERATORS", "4")
+    with pytest.raises(EngineError, match="may give 4"):
+        engine.prepare(job(), Placement("c", "p", 1, 8, 8), "k")
+
+
+def a_task(ref: int, nodes: int = 1, each: int = 0, held: tuple[int, ...] = (), **more: Any) -> Task:
+    settings = {"nodes": nodes, "accelerators_per_node": each, "node_accelerators": 8}
+    return Task(ref, f"k{ref}", Submission(f"k{ref}", ("x",), settings=settings), State.QUEUED, 1, held, False, "",
+                more.get("cancelled", False), "", None, "", None, None)  # fmt: skip
+
+
+def test_slots_go_to_those_who_came_first() -> None:
+    places = slots.Capacity(8, False, 4)
+    running = [a_task(1, 1, 4, (0, 1, 2, 3))]
+    waiting = [a_task(2, 1, 2), a_task(3, 1, 4), a_task(4, 1, 1), a_task(5)]
+    leases, hopeless = slots.lease(running, waiting, places)
+    assert [(task.ref, given) for task, given in leases] == [(2, [4, 5]), (5, [])], "4 must not overtake 3 for ever"
+    assert not hopeless
+    assert [task.ref for task, _ in slots.lease([], [a_task(6, 1, 16), a_task(7, 4, 8)], places)[1]] == [6]
+    assert slots.lease([], [a_task(7, 4, 8)], places)[0][0][1] == list(range(8)), "four nodes share what there is"
+
+
+def test_real_accelerators_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "listdir", lambda path: ["nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm", "null"])
+    assert slots.real_accelerators() == 2
+    monkeypatch.setenv("SUPERCLOUD_ACCELERATORS", "5")
+    assert slots.real_accelerators() == 5
+    assert slots.capacity([a_task(1, 2, 8)]) == slots.Capacity(5, False, max(4, 2 * (os.cpu_count() or 1)))
+
+
+def test_real_accelerators_are_leased(job: Make, plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUPERCLOUD_ACCELERATORS", "4")
+    asked = job(["sh", "-c", "echo $CUDA_VISIBLE_DEVICES; sleep 0.3"], accelerators={"type": "h100", "count": 2})
+    held = [api.submit(asked, plan, store=store) for _ in range(3)]
+    for one in held:
+        assert one.wait(10) is State.COMPLETED and not one.record.reason
+    assert sorted("".join(one.logs()) for one in held) in (["0,1\n", "0,1\n", "2,3\n"], ["0,1\n", "2,3\n", "2,3\n"])
+
+
+def test_a_queue_takes_a_key_once(tmp_path: Path) -> None:
+    queue = Queue(tmp_path)
+    assert queue.add(Submission("k", ("x",))) == queue.add(Submission("k", ("y",))) == 1
+    assert queue.waiting(9)[0].submission.argv == ("x",)
+    queue.close()
+
+
+def test_the_wrapper_is_good_shell() -> None:
+    shellcheck = Path(sysconfig.get_path("scripts")) / "shellcheck"
+    done = subprocess.run([shellcheck, runs._WRAPPER], text=True, capture_output=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_processes_are_told_apart() -> None:
+    child = subprocess.Popen(["sleep", "66"])
+    me = ProcessId.own()
+    assert me.alive and ProcessId.parse(str(me)) == me
+    assert not ProcessId(me.pid, "1", me.boot).alive and not ProcessId(me.pid, me.start, "x").alive
+    child.kill()
+    time.sleep(0.05)
+    assert not ProcessId(child.pid, "1", me.boot).alive, "its remains do not count"
+    child.wait()
+    assert ProcessId.parse("nonsense") is None

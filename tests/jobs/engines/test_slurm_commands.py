@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from supercloud.errors import EngineError
+from supercloud.jobs.engines.slurm import commands
+from supercloud.jobs.engines.slurm.engine import SlurmEngine
+from supercloud.jobs.placement import Placement, place
+from supercloud.plan.model import Plan
+from supercloud.spec import JobSpec
+from supercloud.spec.fleet import Connection
+
+SHELLCHECK = Path(sysconfig.get_path("scripts")) / "shellcheck"
+Make = Callable[..., JobSpec]
+
+
+def argv(job: JobSpec, plan: Plan) -> tuple[str, ...]:
+    at = place(job, plan)
+    assert isinstance(at, Placement)
+    return commands.sbatch(job, at, "k", Path("/state/100%/log"))
+
+
+def test_a_training_job(job: Make, plan: Plan) -> None:
+    asked = job(accelerators={"type": "h100", "count": 64}, time_limit="25 h", tenant="llm", priority="high", retries=2,
+                workdir="/scratch", place={"near": "leaf"})  # fmt: skip
+    assert argv(asked, plan) == (
+        "sbatch", "--parsable", "--job-name=job", "--comment=supercloud:k", "--nodes=8", "--ntasks-per-node=1",
+        "--gpus-per-node=h100:8", "--exclusive", "--time=1-01:00:00", "--partition=batch", "--account=llm",
+        "--qos=high", "--constraint=train", "--chdir=/scratch", "--switches=1@30-00:00:00", "--requeue",
+        "--open-mode=append", "--output=/state/100%%/log",
+    )  # fmt: skip
+
+
+def test_what_is_not_asked_for_is_not_said(job: Make, plan: Plan) -> None:
+    small = argv(job(accelerators={"type": "h100", "count": 2}), plan)
+    for option in ("--exclusive", "--time", "--account", "--switches", "--nodelist", "--chdir", "--segment"):
+        assert not any(item.startswith(option) for item in small)
+    assert "--no-requeue" in small
+    several = argv(job(accelerators={"type": "h100", "count": 16}), plan)
+    assert "--switches=1@0-00:05:00" in several, "a preference does not wait for ever"
+
+
+def test_pinned_nodes(job: Make, plan: Plan) -> None:
+    pinned = job(accelerators={"type": "h100", "count": 16}, place={"nodes": ["train-[0001-0002]"]})
+    assert "--nodelist=train-0001,train-0002" in argv(pinned, plan)
+
+
+def test_accelerators_slurm_cannot_count(job: Make, tmp_path: Path) -> None:
+    at = Placement("c", "p", 1, 8, 8, "cerebras-wse-3")
+    with pytest.raises(EngineError, match="no name for cerebras-wse-3"):
+        SlurmEngine(Connection(engine="slurm"), tmp_path).prepare(job(), at, "k")
+
+
+TRICKS = ["$(touch x)", "`touch x`", "; touch x", "a'b\"c", "\n touch x\n", "&& touch x", "$HOME", "\\", "*", "-x"]
+LETTERS = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
+NASTY = st.text(LETTERS, max_size=40) | st.sampled_from(TRICKS)
+SHOW = """\
+import sys, os, json
+values = [os.environ[name] for name in sorted(os.environ) if name[0] == "V" and name[1:].isdigit()]
+print(json.dumps([sys.argv[1:], values, os.environ["RANK"], os.environ["MASTER_ADDR"]]))
+"""
+STANDS_IN = """\
+srun() { while [ "$1" != sh ]; do shift; done; SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0 SLURM_NTASKS=1; "$@"; }
+scontrol() { echo here; }
+export SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0 SLURM_NTASKS=1
+"""
+
+
+@settings(max_examples=40, deadline=None)
+@given(arguments=st.lists(NASTY, max_size=4), values=st.lists(NASTY, max_size=3))
+def test_no_text_of_a_job_is_read_by_a_shell(
+    tmp_path_factory: pytest.TempPathFactory, arguments: list[str], values: list[str]
+) -> None:
+    """The real script in a real bash; only srun and scontrol are stood in for."""
+    folder = tmp_path_factory.mktemp("hacked")
+    env = {f"V{n}": value for n, value in enumerate(values)}
+    command = [sys.executable, "-c", SHOW, *arguments]
+    job = JobSpec.model_validate({"name": "job", "command": command, "env": env})
+    text = commands.script(job, Placement("c", "p", 1, 0), "k")
+    done = subprocess.run(["bash", "-c", STANDS_IN + text], capture_output=True, cwd=folder, check=True,
+                          env={"PATH": "/usr/bin:/bin:/usr/local/bin", "LC_ALL": "C.UTF-8"})  # fmt: skip
+    assert json.loads(done.stdout) == [arguments, values, "0", "here"]
+    assert not list(folder.iterdir())
+
+
+def test_a_script_of_the_users_own(job: Make) -> None:
+    at = Placement("c", "p", 2, 8, 8, "h100-sxm", "h100")
+    text = commands.script(job(script="#!/bin/bash -e\necho $A\n", env={"A": "b c"}), at, "k")
+    assert text.startswith("#!/bin/bash -e\n# job job, key k")
+    assert "export A='b c'\n" in text and text.endswith("echo $A\n")
+    assert commands.script(job(script="true"), at, "k").startswith("#!/bin/bash\n")
+
+
+def test_scripts_are_good_shell(job: Make) -> None:
+    at = Placement("c", "p", 2, 8, 8, "h100-sxm", "h100")
+    asked = job(["echo", "a b"], env={"A": "it's"}, checkpoint={"path": "/s", "every": "20 min"})
+    text = commands.script(asked, at, "k")
+    assert "export SUPERCLOUD_CHECKPOINT_SECONDS=1200" in text
+    task = shlex.split(text[text.index("srun") :])
+    for shell, part in (("bash", text), ("sh", task[task.index("-c") + 1])):
+        # what stands in single quotes is meant for the step, and is checked by itself
+        command = [SHELLCHECK, "-s", shell, "-e", "SC2016", "-"]
+        done = subprocess.run(command, input=part, text=True, capture_output=True)
+        assert done.returncode == 0, done.stdout

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import fcntl
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from supercloud.errors import EngineError
+from supercloud.jobs.engine import Unsure
+from supercloud.jobs.engines.slurm.engine import SlurmEngine
+from supercloud.jobs.engines.slurm.runner import Answer, Here
+from supercloud.jobs.placement import Placement
+from supercloud.jobs.states import State
+from supercloud.spec import JobSpec
+from supercloud.spec.fleet import Connection
+
+AT = Placement("pod", "train", 1, 8, 8, "h100-sxm", "h100")
+RECORDINGS = Path(__file__).parent.parent / "recordings"
+
+
+class Says:
+    """Gives prepared answers by the name of the command, and remembers what was asked."""
+
+    def __init__(self, **answers: Answer):
+        self.answers, self.asked = answers, list[str]()
+
+    def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> Answer:
+        name = next(word for word in argv if word in ("sbatch", "squeue", "sacct", "scancel"))
+        self.asked.append(name)
+        return self.answers[name]
+
+
+def recorded(name: str) -> Answer:
+    _, *lines, last = (RECORDINGS / name).read_text().splitlines()
+    return Answer(int(last.removeprefix("# rc=")), "\n".join(lines) + "\n")
+
+
+def engine(folder: Path, **answers: Answer) -> SlurmEngine:
+    return SlurmEngine(Connection(engine="slurm"), folder, Says(**answers))
+
+
+FAILED = "sbatch: error: Batch job submission failed:"
+DOWN = Answer(1, "", "squeue: error: x\nslurm_load_jobs error: Unable to contact slurm controller\n")
+
+
+def test_the_queue_is_asked_first(tmp_path: Path) -> None:
+    both = engine(tmp_path, squeue=recorded("squeue-requeued-22.05.txt"), sacct=recorded("sacct-22.05.txt"))
+    assert both.poll(["4"])["4"].state is State.QUEUED, "the accounts say NODE_FAIL"
+    assert both.runner.asked == ["squeue"]  # type: ignore[attr-defined]
+    gone = engine(tmp_path, squeue=Answer(0, ""), sacct=recorded("sacct-22.05.txt"))
+    assert gone.poll(["2", "4"])["4"].state is State.NODE_FAIL
+    without = engine(tmp_path, squeue=Answer(0, ""), sacct=Answer(1, "", "Slurm accounting storage is disabled"))
+    assert without.poll(["4"]) == {}
+
+
+def test_a_controller_that_is_down_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="does not answer.*Unable to contact"):
+        engine(tmp_path, squeue=DOWN).poll(["4"])
+
+
+@pytest.mark.parametrize("answer, error, text", [
+    (Answer(1, "", f"{FAILED} Invalid qos specification\n"), EngineError, "set priority"),
+    (Answer(1, "", f"{FAILED} Socket timed out on send/recv operation\n"), Unsure, "timed out"),
+    (Answer(0, "welcome\n"), Unsure, "cannot make sense"),
+])  # fmt: skip
+def test_refused_is_not_unsure(
+    tmp_path: Path, job: Callable[..., JobSpec], answer: Answer, error: type[Exception], text: str
+) -> None:
+    refused = engine(tmp_path, sbatch=answer)
+    with pytest.raises(error, match=text) as caught:
+        refused.submit(refused.prepare(job(), AT, "k"))
+    assert type(caught.value) is error
+
+
+def test_looking_for_a_key(tmp_path: Path) -> None:
+    now, long_ago = time.time(), time.time() - 7200
+    key, other = "902f530ce332e274", "nobody"
+    queue, found = recorded("squeue-22.05.txt"), recorded("sacct-found-22.05.txt")
+    off = Answer(1, "", "Slurm accounting storage is disabled")
+    assert engine(tmp_path, squeue=queue, sacct=off).find([key, other], now) == {key: "1", other: None}
+    assert engine(tmp_path, squeue=queue, sacct=off).find([key, other], long_ago) == {key: "1"}, "other: who knows"
+    assert engine(tmp_path, squeue=Answer(0, ""), sacct=found).find([key, other], long_ago) == {key: "1", other: None}
+    with pytest.raises(EngineError):
+        engine(tmp_path, squeue=DOWN).find([key], now)
+
+
+def test_a_submission_on_its_way_is_not_repeated(tmp_path: Path, job: Callable[..., JobSpec]) -> None:
+    """The lock is held by whoever has the script open: sbatch, also when its parent was killed."""
+    looking = engine(tmp_path, sbatch=Answer(0, "5\n"), squeue=Answer(0, ""))
+    looking.submit(looking.prepare(job(), AT, "k"))
+    with open(tmp_path / "slurm/k/script", "rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert looking.find(["k"], time.time()) == {}
+    assert looking.find(["k"], time.time()) == {"k": None}
+
+
+def test_running_commands_here(tmp_path: Path) -> None:
+    assert Here().run(["sh", "-c", "echo a; echo b >&2; exit 3"]) == Answer(3, "a\n", "b\n")
+    with pytest.raises(EngineError, match="there is no nosuchcommand here"):
+        Here().run(["nosuchcommand"])
+
+
+def test_other_ways_to_reach_it_are_not_there_yet(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="not there yet"):
+        SlurmEngine(Connection(engine="slurm", via="ssh:login"), tmp_path)

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from supercloud.errors import EngineError, InputError, JobFailed, SpecError
+from supercloud.jobs import api
+from supercloud.jobs.engines.fake import FakeEngine
+from supercloud.jobs.states import State
+from supercloud.jobs.store import Store
+from supercloud.plan.model import Plan
+from supercloud.spec import JobSpec
+
+Make = Callable[..., JobSpec]
+
+
+def submit(job: JobSpec, plan: Plan, store: Store, key: str | None = None) -> api.Job:
+    return api.submit(job, plan, engine="fake", store=store, key=key)
+
+
+def test_a_job_from_submission_to_result(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
+    held = submit(job(), plan, store)
+    assert held.id == 1 and held.record.state is State.QUEUED
+    assert held.state() is State.QUEUED
+    assert not held.done()
+    assert held.result().exit_code is None or held.record.exit_code == 0
+    assert held.done() and held.wait() is State.COMPLETED
+    assert "".join(held.logs()) == "attempt 1\n"
+    assert [event.state for event in held.history()][-2:] == [State.RUNNING, State.COMPLETED]
+
+
+def test_a_failed_job_raises_with_its_code(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
+    with pytest.raises(JobFailed, match="job 1 \\(job\\) ended as FAILED") as caught:
+        submit(job(["fake", "FAILED:3"]), plan, store).result()
+    assert (caught.value.state, caught.value.job_exit_code) == ("FAILED", 3)
+
+
+def test_put_back_lost_and_silent(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
+    held = submit(job(["fake", "RUNNING", "REQUEUE", "SILENT", "RUNNING", "COMPLETED:0"]), plan, store)
+    states = [(held.state(), held.record.attempt) for _ in range(5)]
+    assert [str(state) for state, _ in states] == ["RUNNING", "QUEUED", "UNKNOWN", "RUNNING", "COMPLETED"]
+    assert [attempt for _, attempt in states] == [1, 2, 2, 2, 2]
+    assert "".join(held.logs(follow=True)) == "attempt 1\nattempt 2\n"
+
+
+def test_wait_has_an_end(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
+    held = submit(job(["fake", "RUNNING"]), plan, store)
+    with pytest.raises(TimeoutError, match="still RUNNING"):
+        held.wait(0.05)
+    assert held.cancel() is State.CANCELLED
+    assert held.cancel() is State.CANCELLED, "again is no error"
+
+
+def test_a_key_makes_it_idempotent(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
+    first = submit(job(), plan, store, "nightly")
+    assert submit(job(), plan, store, "nightly").id == first.id
+    assert fake.submissions == 1
+    with pytest.raises(InputError, match="belongs to job 1"):
+        submit(job(["false"]), plan, store, "nightly")
+
+
+@pytest.mark.parametrize("key", ["", "../x", "a b", "-a", "x" * 65, "a;b", "a/b", "ä"])
+def test_keys_are_plain(job: Make, plan: Plan, store: Store, key: str) -> None:
+    if key:
+        with pytest.raises(InputError, match="no key"):
+            submit(job(), plan, store, key)
+    assert not api.jobs(store)
+
+
+def test_a_dry_run_changes_nothing(job: Make, plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUPERCLOUD_STATE", str(tmp_path / "nothing"))
+    for engine in ("fake", "local", "slurm"):
+        placement, submission = api.prepare(job(["echo", "a b"], accelerators={"count": 8}), plan, engine=engine)
+        assert placement.pool == "old"
+        assert "echo" in str(submission)
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_a_job_nobody_can_have(job: Make, plan: Plan, store: Store) -> None:
+    with pytest.raises(SpecError) as caught:
+        submit(job(accelerators={"count": 5000}), plan, store)
+    assert [finding.path for finding in caught.value.findings] == ["pool old", "pool train", "pool cpu"]
+    assert all(finding.hint for finding in caught.value.findings)
+    assert not api.jobs(store)
+
+
+def test_a_refused_job_is_kept_as_failed(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
+    fake.refuse = "no such queue"
+    with pytest.raises(EngineError, match="no such queue"):
+        submit(job(), plan, store)
+    [kept] = api.jobs(store)
+    assert (kept.record.state, kept.record.reason) == (State.FAILED, "no such queue")
+
+
+def test_a_job_is_found_again_without_its_files(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
+    number = submit(job(), plan, store).id
+    with Store(store.folder) as another:
+        assert api.get(number, another).wait(5) is State.COMPLETED
+
+
+def test_threads_share_a_store(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
+    results = []
+
+    def work() -> None:
+        results.extend(submit(job(), plan, store).result(20).state for _ in range(10))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [State.COMPLETED] * 40
+
+
+def test_the_default_store_is_the_users(job: Make, plan: Plan) -> None:
+    held = api.submit(job(), plan, engine="fake")
+    assert api.get(held.id).key == held.key
+    assert api.jobs(limit=1)[0].id == held.id

@@ -1,0 +1,68 @@
+"""Nothing is lost and nothing runs twice, whoever is killed whenever."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+
+from jobs.waiting import eventually, stop_agent
+
+from supercloud.jobs import api
+from supercloud.jobs.reconcile import reconcile
+from supercloud.jobs.states import State
+from supercloud.jobs.store import Store
+from supercloud.plan.model import Plan
+from supercloud.spec import JobSpec
+
+TRIALS = 60
+
+
+def submit_until_killed(folder: Path, plan: Plan, trial: int, ran: Path, returned: Path) -> None:
+    """The child: submits one job after the other, and writes down which submissions have returned."""
+    job = JobSpec.model_validate({
+        "name": "job", "command": ["sh", "-c", f'echo "$SUPERCLOUD_JOB_KEY" >>{ran}'],
+        "accelerators": {"type": "h100", "count": 1},
+    })  # fmt: skip
+    log = os.open(returned, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    with Store(folder) as store:
+        for number in range(1000):
+            key = f"t{trial}-{number}"
+            api.submit(job, plan, store=store, key=key)
+            os.write(log, f"{key}\n".encode())
+
+
+def test_kill_9(tmp_path: Path, plan: Plan) -> None:
+    folder, ran, returned = tmp_path / "jobs", tmp_path / "ran", tmp_path / "returned"
+    chance = random.Random(20261120)
+    agents = 0
+    for trial in range(TRIALS):
+        child = os.fork()  # the parent has no connection open: each child is a process of its own to SQLite
+        if child == 0:
+            try:
+                submit_until_killed(folder, plan, trial, ran, returned)
+            finally:
+                os._exit(1)
+        time.sleep(chance.uniform(0, 0.08))
+        if chance.random() < 0.4:
+            agents += stop_agent(folder)
+            time.sleep(chance.uniform(0, 0.02))
+        os.kill(child, signal.SIGKILL)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+        if chance.random() < 0.3:
+            time.sleep(chance.uniform(0, 0.05))
+            agents += stop_agent(folder)
+    with Store(folder) as store:
+        try:
+            eventually(lambda: not reconcile(store) and not store.live(), 60)
+            recorded = {record.key: record for record in store.select()}
+            lines = Counter(ran.read_text().split())
+            assert set(returned.read_text().split()) <= set(recorded), "a submission that returned is recorded"
+            assert {record.state for record in recorded.values()} == {State.COMPLETED}
+            assert lines == dict.fromkeys(recorded, 1), "each ran once"
+            assert len(recorded) > TRIALS and agents > TRIALS / 6, "the test has tested something"
+        finally:
+            stop_agent(folder)

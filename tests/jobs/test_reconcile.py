@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from supercloud.jobs import api
+from supercloud.jobs import reconcile as reconcile_module
+from supercloud.jobs.engine import Unsure
+from supercloud.jobs.engines.fake import FakeEngine
+from supercloud.jobs.reconcile import reconcile
+from supercloud.jobs.states import State
+from supercloud.jobs.store import Store
+from supercloud.plan.model import Plan
+from supercloud.spec import JobSpec
+
+Make = Callable[..., JobSpec]
+
+
+def submit(job: JobSpec, plan: Plan, store: Store) -> api.Job:
+    return api.submit(job, plan, engine="fake", store=store, key="k")
+
+
+def crash_at(point: str, job: JobSpec, plan: Plan, folder: Path) -> None:
+    """Submit in a child that dies at a point inside the engine, with no chance to tidy up."""
+    child = os.fork()
+    if child == 0:
+        try:
+            engine = api.open_engine(api.Connection(engine="fake"), folder)
+            assert isinstance(engine, FakeEngine)
+            engine.at = lambda here: os._exit(9) if here == point else None
+            submit(job, plan, Store(folder))
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+
+
+@pytest.fixture
+def late(tmp_path: Path) -> Path:
+    """The folder of a store that nobody has opened yet."""
+    return tmp_path / "late"
+
+
+@pytest.mark.parametrize("point", ["before", "after"])
+def test_a_crash_neither_loses_nor_doubles(point: str, job: Make, plan: Plan, late: Path) -> None:
+    crash_at(point, job(), plan, late)
+    with Store(late) as store:
+        [left] = store.live()
+        assert left.state is State.SUBMITTING and left.ref is None
+        assert reconcile(store) == []
+        assert store.get(left.id).state is not State.SUBMITTING
+        assert FakeEngine(api.Connection(engine="fake"), late).taken("k") == 1
+        assert api.get(left.id, store).wait(5) is State.COMPLETED
+
+
+def test_a_living_submitter_is_left_alone(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
+    seen = []
+
+    def look(point: str) -> None:  # another process looks while this one is in the middle
+        with Store(store.folder) as other:
+            assert reconcile(other) == []
+            seen.append((point, other.live()[0].state, fake.taken("k")))
+
+    fake.at = look
+    submit(job(), plan, store)
+    fake.at = lambda point: None
+    assert seen == [("before", State.SUBMITTING, 0), ("after", State.SUBMITTING, 1)]
+    assert fake.taken("k") == 1
+
+
+def test_an_engine_that_did_not_answer_is_asked_before_anything_is_repeated(
+    job: Make, plan: Plan, store: Store, fake: FakeEngine
+) -> None:
+    def mute(point: str) -> None:
+        if point == "after":
+            raise Unsure("timed out")
+
+    fake.at = mute
+    with pytest.raises(Unsure):
+        submit(job(), plan, store)
+    assert store.live()[0].state is State.SUBMITTING
+    fake.at = lambda point: None
+    assert submit(job(), plan, store).record.state is not State.SUBMITTING, "the same key looks after it"
+    assert fake.taken("k") == 1
+
+
+def test_an_engine_that_cannot_look_leaves_the_question_open(
+    job: Make, plan: Plan, late: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crash_at("before", job(), plan, late)
+    fake = FakeEngine(api.Connection(engine="fake"), late)
+    blind = SimpleNamespace(submit=fake.submit, poll=fake.poll)
+    monkeypatch.setattr(reconcile_module, "open_engine", lambda connection, folder: blind)
+    with Store(late) as store:
+        assert reconcile(store) == []
+        assert store.live()[0].state is State.UNKNOWN
+    assert fake.taken("k") == 0
+
+
+def test_an_engine_that_is_down_changes_nothing(
+    job: Make, plan: Plan, store: Store, fake: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = submit(job(["fake", "RUNNING"]), plan, store)
+    assert held.state() is State.RUNNING
+
+    def down(self: FakeEngine, refs: object) -> object:
+        raise Unsure("no answer")
+
+    monkeypatch.setattr(FakeEngine, "poll", down)
+    assert [str(problem) for problem in reconcile(store)] == ["no answer"]
+    assert store.get(held.id).state is State.RUNNING
+
+
+def test_one_question_for_many_jobs(
+    job: Make, plan: Plan, store: Store, fake: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(20):
+        api.submit(job(), plan, engine="fake", store=store)
+    asked = []
+    poll = FakeEngine.poll
+    monkeypatch.setattr(FakeEngine, "poll", lambda self, refs: asked.append(len(refs)) or poll(self, refs))
+    reconcile(store)
+    assert asked == [20]
