@@ -27,7 +27,13 @@ def ports_up(down: int, oversubscription: float) -> int:
 
 
 def most_down(radix: int, oversubscription: float = 1.0) -> int:
-    """The most ports down that leave enough ports up: half the radix when non-blocking."""
+    """The most ports down of a leaf: 32 of 64 non-blocking, 84 of 128 at 2:1.
+
+    A whole ratio is kept exactly: then uplinks spread evenly over few spines (85 down and 43 up would need 43 of them).
+    """
+    ratio = int(oversubscription)
+    if ratio == oversubscription and radix > ratio:
+        return radix // (ratio + 1) * ratio
     down = min(radix, int(radix * oversubscription / (1 + oversubscription)) + 1)
     while down > 0 and down + ports_up(down, oversubscription) > radix:
         down -= 1

@@ -29,7 +29,7 @@ def test_too_many_nodes_for_three_tiers():
     )
     assert error.hint == (
         "8192 nodes fit, 12500 need a radix of 80, or 2 planes with every port split in two (radix 128), "
-        "or leaves oversubscribed 4:1"
+        "or leaves oversubscribed 5:1"
     )
 
 
@@ -47,7 +47,7 @@ def test_three_equal_radixes_are_one():
         {"nodes": 8192},
         {"radix": 80},
         {"radix": 128, "planes": 2},
-        {"oversubscription": 4.0},
+        {"oversubscription": 5.0},
         {"radix": 144},
     ],
 )
@@ -56,7 +56,7 @@ def test_what_the_hint_says_does_fit(remedy):
     assert len(fabric.tiers) == 3
 
 
-@pytest.mark.parametrize("remedy", [{"nodes": 8193}, {"radix": 79}, {"oversubscription": 3.0}])
+@pytest.mark.parametrize("remedy", [{"nodes": 8193}, {"radix": 79}, {"oversubscription": 4.0}])
 def test_what_the_hint_says_is_the_least(remedy):
     refusal(rail_optimized, **({"nodes": 12_500, "rails": 8, "radix": 64} | remedy))
 

