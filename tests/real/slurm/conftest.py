@@ -3,38 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from bundles import Declared, example
+from installed import Slurm, installed
+from lab import Lab
 
 HERE = Path(__file__).resolve().parent
 CACHE = Path(os.environ.get("SUPERCLOUD_CACHE") or Path.home() / ".cache" / "supercloud")
-
-
-@dataclass(frozen=True)
-class Slurm:
-    """An installed Slurm: the root folder it is in, and the version it says it is, as in "22.05.8"."""
-
-    rootfs: Path
-    version: str
-
-    @property
-    def release(self) -> tuple[int, int]:
-        """(22, 5) for 22.05.8."""
-        year, month = self.version.split(".")[:2]
-        return int(year), int(month)
-
-
-def _installed(rootfs: Path) -> Slurm:
-    said = subprocess.run(
-        ["chroot", rootfs, "slurmctld", "-V"], capture_output=True, text=True, check=True, timeout=30
-    ).stdout
-    match = re.search(r"\d+\.\d+\.\d+", said)
-    assert match, f"slurmctld -V in {rootfs} said {said!r}"
-    return Slurm(rootfs, match[0])
 
 
 def _make(*command: str | Path) -> str:
@@ -51,7 +30,7 @@ def _make(*command: str | Path) -> str:
 def slurm_2205() -> Slurm:
     """Slurm 22.05 of Debian 12, installed on this machine if it is missing."""
     _make(HERE / "install.sh")
-    slurm = _installed(Path("/"))
+    slurm = installed(Path("/"))
     assert slurm.release == (22, 5), f"this machine has Slurm {slurm.version}; the tests need Debian 12's 22.05"
     return slurm
 
@@ -59,6 +38,22 @@ def slurm_2205() -> Slurm:
 @pytest.fixture(scope="session")
 def slurm_new(slurm_2205: Slurm) -> Slurm:
     """The newest packaged Slurm, 26.05 or later; install.sh brings what builds it and what any lab needs."""
-    slurm = _installed(Path(_make(HERE / "sid-chroot.sh", CACHE)))
+    slurm = installed(Path(_make(HERE / "sid-chroot.sh", CACHE)))
     assert slurm.release >= (26, 5), f"Debian sid has Slurm {slurm.version}; the tests need 26.05 or later"
     return slurm
+
+
+@pytest.fixture(scope="session")
+def superpod(tmp_path_factory: pytest.TempPathFactory) -> Declared:
+    """The 127-node DGX H100 SuperPOD."""
+    return example("02-superpod", tmp_path_factory.mktemp("rendered"))
+
+
+@pytest.fixture(scope="session")
+def superpod_lab(superpod: Declared, slurm_2205: Slurm) -> Iterator[Lab]:
+    """The SuperPOD, running: 127 slurmd that fetch their configuration from the controllers, as INSTALL.md says."""
+    with Lab(superpod.folder, slurm_2205.rootfs) as lab:
+        lab.start(nodes="")
+        lab.start_nodes(configless=True)
+        lab.wait_nodes(superpod.pool("train").hosts, 127)
+        yield lab

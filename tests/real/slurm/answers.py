@@ -1,0 +1,72 @@
+"""What Slurm's commands say, taken apart; and the few questions that many tests ask."""
+
+from __future__ import annotations
+
+import re
+
+from lab import Lab
+from rendered import expand
+
+PAIR = re.compile(r"(\w+)=(\S*)")
+
+
+def records(text: str) -> list[dict[str, str]]:
+    """The ``Key=value`` pairs of each line that has some: what ``scontrol -o`` prints."""
+    return [dict(pairs) for line in text.splitlines() if (pairs := PAIR.findall(line))]
+
+
+def named(lab: Lab, what: str, key: str) -> dict[str, dict[str, str]]:
+    """All things of a kind by name: ``named(lab, "node", "NodeName")``."""
+    return {record[key]: record for record in records(lab.run(f"scontrol -o show {what}").stdout)}
+
+
+def topology(lab: Lab, name: str = "") -> list[dict[str, str]]:
+    """The lines of ``scontrol show topology``."""
+    return records(lab.run(f"scontrol show topology {name}").stdout)
+
+
+def sbatch(lab: Lab, *arguments: str) -> str:
+    """Submit a job as user lab; its number."""
+    return lab.run(["sbatch", "--parsable", *arguments], user="lab").stdout.strip()
+
+
+def refused(lab: Lab, *arguments: str) -> str:
+    """What sbatch says when it refuses a job, as it must."""
+    done = lab.run(["sbatch", *arguments, "--wrap", "true"], user="lab", check=False)
+    assert done.returncode == 1, f"accepted: {arguments}\n{done.stdout}{done.stderr}"
+    return done.stderr
+
+
+def job(lab: Lab, number: str) -> dict[str, str]:
+    """A job as the controller sees it."""
+    return records(lab.run(["scontrol", "-o", "show", "job", number]).stdout)[0]
+
+
+def wait_job(lab: Lab, number: str, state: str, *, reason: str = "", timeout: float = 60) -> dict[str, str]:
+    """Wait until a job is in a state, and for a reason where one is given."""
+    seen: dict[str, str] = {}
+
+    def there() -> bool:
+        seen.update(job(lab, number))
+        return seen["JobState"] == state and reason in seen["Reason"]
+
+    lab.wait_for(f"job {number} is {state} {reason}", there, timeout=timeout)
+    return seen
+
+
+def accounted(lab: Lab, number: str) -> str:
+    """A job's state in the accounts."""
+    rows = lab.run(["sacct", "-n", "-P", "-X", "-j", number, "-o", "State"], user="lab").stdout.split("\n")
+    return rows[0]
+
+
+def hosts(text: str) -> set[str]:
+    """The names of a host list."""
+    return set(expand(text))
+
+
+def clear(lab: Lab) -> None:
+    """End all jobs and wait until every node is free of them."""
+    lab.run("scancel -u lab")
+    lab.wait_for("an empty queue", lambda: not lab.run("squeue -h -o %A").stdout)
+    lab.wait_for("nodes without jobs", lambda: not lab.run("sinfo -h -N -t alloc,mix,comp -o %N").stdout)

@@ -1,0 +1,53 @@
+"""Specs of clusters, rendered for a lab, beside the plan that the daemons must agree with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from product import CHECKOUT
+
+import supercloud as sc
+from supercloud.plan.document import LocalityDocument, PlanDocument, PoolDocument, document
+from supercloud.plan.model import Plan
+
+EXAMPLES = CHECKOUT / "examples"
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A cluster: its spec, its plan, the plan as published, the rendered files."""
+
+    spec: Path
+    plan: Plan
+    published: PlanDocument
+    folder: Path
+
+    def pool(self, name: str) -> PoolDocument:
+        """A pool of the published plan."""
+        return next(pool for pool in self.published.pools if pool.name == name)
+
+    def locality(self, kind: str) -> LocalityDocument:
+        """The first locality of a kind in the published plan."""
+        return next(item for item in self.published.localities if item.kind == kind)
+
+
+def declared(spec: Path, folder: Path) -> Declared:
+    """Resolve a spec and write its Slurm bundle to ``folder``."""
+    plan = sc.resolve(sc.load(spec))
+    assert not plan.errors, plan.errors
+    sc.render(plan, "slurm").write(folder)
+    return Declared(spec, plan, document(plan), folder)
+
+
+def example(name: str, folder: Path) -> Declared:
+    """The cluster of an example."""
+    return declared(EXAMPLES / name / "cluster.yaml", folder / name)
+
+
+def written(text: str, folder: Path) -> Declared:
+    """A cluster whose spec a test wrote."""
+    folder.mkdir(parents=True, exist_ok=True)
+    spec = folder / "cluster.yaml"
+    spec.write_text(text)
+    return declared(spec, folder / "slurm")

@@ -1,0 +1,33 @@
+"""What daemons complain about, without what the lab itself gives them reason to complain about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from lab import Lab
+
+# Pattern -> why it is the lab, not the bundle.
+OF_THE_LAB: Mapping[str, str] = {
+    r"Could not open (node|job|reservation|trigger) state file": "a cluster that starts for the first time",
+    r"NOTE: Trying backup state save file": "the same",
+    r"No fed_mgr state file": "the same",
+    r"_shutdown_bu_thread:send/recv \S+: Connection refused": "the lab runs no backup controller",
+    r"Database settings not recommended values: innodb_buffer_pool_size": "the lab's MariaDB has little memory",
+    r"forward_thread.* to \S+ \(\S+\): Connection refused": "slurmd start one after the other, and are asked meanwhile",
+    r"_fwd_tree_thread: Abandon tree forward": "the same, on a busy machine",
+    r"job \d+ allocated no CPUs": "this machine has fewer cores than the node says; the job was given only others",
+    r"cgroup/v1 plugin is deprecated": "the kernel under the lab has no other",
+    r"stepd_connect to \S+ failed: No such file": "steps of some milliseconds end while slurmd asks for them",
+    r"High latency for 1000 calls to gettimeofday": "the machine is busy",
+    r"/etc/slurm/plugstack.conf|Slurm does not support glob parsing": "a file of Debian's package",
+    r"slurmstepd startup took \d+ sec": "a hundred daemons start steps on two cores at once",
+    r"nvidia-caps-imex-channels major device not found": "no NVIDIA driver is loaded",
+}
+
+
+def complaints(lab: Lab, *allowed: str) -> list[str]:
+    """Lines with an error or warning of any Slurm daemon, less those of the lab and those that a test provoked."""
+    found = lab.run("cd /lab/log && grep -iE 'error|warning|fatal' -- $(ls | grep -v mariadb)", check=False).stdout
+    known = re.compile("|".join([*OF_THE_LAB, *allowed]))
+    return [line for line in found.splitlines() if not known.search(line)]

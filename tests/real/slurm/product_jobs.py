@@ -1,0 +1,53 @@
+"""Jobs through the product's own commands, run by user lab on the controller's host."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from lab import Lab
+
+
+def submit(lab: Lab, spec: Path, text: str) -> int:
+    """``supercloud submit`` a job file with this text; its number."""
+    lab.put("/home/lab/job.yaml", text)
+    return submit_file(lab, spec, "/home/lab/job.yaml")
+
+
+def submit_file(lab: Lab, spec: Path, path: str | Path) -> int:
+    """``supercloud submit`` a job file; its number."""
+    done = lab.supercloud("submit", str(path), "--on", _inside(lab, spec), "--engine", "slurm")
+    return int(done.stdout)
+
+
+def place(lab: Lab, spec: Path, text: str) -> tuple[int, str]:
+    """``supercloud place``: exit code and what it says."""
+    lab.put("/home/lab/job.yaml", text)
+    done = lab.supercloud("place", "/home/lab/job.yaml", "--on", _inside(lab, spec), check=False)
+    return done.returncode, done.stdout
+
+
+def record(lab: Lab, number: int) -> dict[str, Any]:
+    """A job as ``supercloud jobs`` shows it."""
+    rows = json.loads(lab.supercloud("jobs", "--json").stdout)
+    return next(row for row in rows if row["id"] == number)
+
+
+def wait(lab: Lab, number: int, timeout: float = 60) -> tuple[int, str]:
+    """``supercloud wait``: exit code and what it says of the end."""
+    done = lab.supercloud("wait", str(number), timeout=timeout, check=False)
+    return done.returncode, done.stdout.strip()
+
+
+def logs(lab: Lab, number: int) -> str:
+    """``supercloud logs``."""
+    return lab.supercloud("logs", str(number)).stdout
+
+
+def _inside(lab: Lab, spec: Path) -> str:
+    """Where the lab sees a spec: the checkout is mounted, other files are copied."""
+    if spec.is_relative_to(lab.product.checkout):
+        return str(spec)
+    lab.put("/home/lab/cluster.yaml", spec.read_text())
+    return "/home/lab/cluster.yaml"

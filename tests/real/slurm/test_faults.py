@@ -1,0 +1,189 @@
+"""What breaks on a cluster: a node dies, a prolog fails, an accelerator is gone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import product_jobs
+import pytest
+from answers import accounted, clear, hosts, job, named, sbatch, wait_job
+from bundles import Declared, written
+from installed import Slurm
+from lab import Lab
+
+SPEC = """\
+name: faulty
+site: {kind: onprem, location: stockholm}
+scheduler: {kind: slurm, version: "22.05"}
+pools:
+  - {name: train, machine: dgx-h100, nodes: 8, fabrics: [compute]}
+fabrics:
+  - {name: compute, kind: infiniband, shape: rail-optimized, switch: nvidia-qm9700}
+tenants:
+  - {name: llm, users: [lab]}
+"""
+NODES = "train-[0001-0008]"
+# The same decisions, sooner: a silent node is down after 6 s, a job that was put back may start after 5 s.
+QUICK = ("SlurmdTimeout=6", "HealthCheckInterval=3", "AuthInfo=cred_expire=5", "KillWait=2")
+
+# The first attempt never ends; whatever comes after it says so and completes.
+LONG = """\
+name: long
+script: |
+  echo "attempt $SUPERCLOUD_EPOCH on $SLURM_JOB_NODELIST"
+  if [ "$SUPERCLOUD_EPOCH" = 1 ]; then srun --ntasks-per-node=1 sleep 600; fi
+accelerators: {type: h100, count: 16}
+time_limit: 20 min
+tenant: llm
+retries: 1
+place: {near: leaf}
+"""
+# In the mount namespace of a slurmd: a /dev without one of the accelerators.
+LOSE_A_DEVICE = """
+mkdir /tmp/dev
+mount -t tmpfs -o mode=755 dev /tmp/dev
+cp -a /dev/* /tmp/dev/
+rm /tmp/dev/nvidia7
+mount --bind /tmp/dev /dev
+"""
+MEND = "umount -l /dev; umount -l /tmp/dev; rmdir /tmp/dev"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Declared:
+    return written(SPEC, tmp_path_factory.mktemp("faulty"))
+
+
+@pytest.fixture(scope="module")
+def lab(cluster: Declared, slurm_2205: Slurm) -> Iterator[Lab]:
+    with Lab(cluster.folder, slurm_2205.rootfs, QUICK) as lab:
+        lab.start(nodes="")
+        lab.start_nodes(configless=True)  # so that each node has programs of its own
+        lab.wait_nodes(NODES, 8)
+        yield lab
+
+
+@pytest.fixture(autouse=True)
+def _well(lab: Lab) -> Iterator[None]:
+    """Each test begins and ends with eight idle nodes."""
+    yield
+    clear(lab)
+    lab.run(f"scontrol update NodeName={NODES} State=RESUME", check=False)
+    lab.wait_nodes(NODES, 8)
+
+
+def in_slurmd(lab: Lab, node: str, script: str) -> None:
+    """Run a script where a node's slurmd is: its mounts."""
+    (pid,) = [pid for host, command, pid in lab.processes() if (host, command) == (node, "slurmd")]
+    lab.run(["nsenter", "-t", pid, "-m", "-r", "-w", "--", "bash", "-euc", script])
+
+
+def asleep(lab: Lab) -> set[str]:
+    """The nodes where a task of a job that only sleeps runs."""
+    return {host for host, command, _ in lab.processes() if command == "sleep"}
+
+
+def node(lab: Lab, name: str) -> dict[str, str]:
+    return named(lab, f"node {name}", "NodeName")[name]
+
+
+def reason(lab: Lab, name: str) -> str:
+    return lab.run(f"sinfo -h -N -n {name} -o '%50E'").stdout.strip()
+
+
+def test_a_job_of_a_crashed_node_is_queued_again_and_completes(cluster: Declared, lab: Lab) -> None:
+    number = product_jobs.submit(lab, cluster.spec, LONG)
+    ref = product_jobs.record(lab, number)["ref"]
+    # a node that dies while a step is being launched makes srun, and so the job, fail instead
+    lab.wait_for("both tasks run", lambda: len(asleep(lab)) == 2)
+    assert product_jobs.record(lab, number)["state"] == "RUNNING"
+    victim = sorted(hosts(job(lab, ref)["NodeList"]))[1]
+
+    lab.kill_node(victim)
+    seen: list[tuple[str, int, str]] = []
+
+    def put_back() -> bool:
+        row = product_jobs.record(lab, number)
+        seen.append((row["state"], row["attempt"], accounted(lab, ref)))
+        return bool(row["attempt"] == 2)
+
+    lab.wait_for("the store says that it is queued again", put_back, timeout=90, interval=0.5)
+    assert seen[-1][0] == "QUEUED"
+    # Accounting tells of the attempt that ended, while the job lives on: whoever asks it first is misled.
+    assert seen[-1][2] == "NODE_FAIL"
+    assert {state for state, _, _ in seen} == {"RUNNING", "QUEUED"}
+    assert node(lab, victim)["State"].startswith("DOWN")
+
+    assert product_jobs.wait(lab, number, timeout=150) == (0, "COMPLETED")
+    first, second = product_jobs.logs(lab, number).count("attempt 1"), product_jobs.logs(lab, number).count("attempt 2")
+    assert (first, second) == (1, 1)
+    assert victim not in hosts(job(lab, ref)["NodeList"])
+    assert product_jobs.record(lab, number)["attempt"] == 2
+    lab.start_nodes(victim, configless=True)
+    lab.wait_nodes(victim, 1)  # it comes back by itself
+
+
+def test_a_job_that_may_not_be_put_back_ends_with_its_node(cluster: Declared, lab: Lab) -> None:
+    text = LONG.replace("retries: 1\n", "").replace("count: 16", "count: 8")
+    number = product_jobs.submit(lab, cluster.spec, text)
+    lab.wait_for("its task runs", lambda: asleep(lab))
+    (victim,) = asleep(lab)
+    lab.kill_node(victim)
+    assert product_jobs.wait(lab, number, timeout=120) == (1, "NODE_FAIL: a node was lost under it")
+    lab.start_nodes(victim, configless=True)
+    lab.wait_nodes(victim, 1)
+
+
+def test_a_prolog_that_fails_drains_its_node_and_the_job_runs_elsewhere(cluster: Declared, lab: Lab) -> None:
+    bad = "train-0001"
+    prolog = f"/lab/node/{bad}/etc/prolog.sh"
+    good = lab.get(prolog)
+    lab.put(prolog, "#!/bin/sh\nexit 1\n", 0o755)
+    text = LONG.replace("= 1 ]", "= 0 ]").replace("count: 16", "count: 8")
+    # all other nodes are taken for a moment, so that the job begins on the one whose prolog fails
+    others = sbatch(lab, "-A", "llm", "-N7", "-w", "train-[0002-0008]", "--exclusive", "--wrap", "sleep 8")
+    wait_job(lab, others, "RUNNING")
+    number = product_jobs.submit(lab, cluster.spec, text)
+    ref = product_jobs.record(lab, number)["ref"]
+    lab.wait_for("the node is drained", lambda: "DRAIN" in node(lab, bad)["State"])
+    assert reason(lab, bad) == "Prolog error"
+    lab.wait_for("it is put back", lambda: product_jobs.record(lab, number)["attempt"] == 2)
+    assert product_jobs.wait(lab, number, timeout=120) == (0, "COMPLETED")
+    assert bad not in hosts(job(lab, ref)["NodeList"])
+    assert product_jobs.logs(lab, number).startswith("attempt 2 on train-000")
+    lab.put(prolog, good, 0o755)
+
+
+def test_an_accelerator_that_is_gone_drains_its_node_until_somebody_mends_it(lab: Lab) -> None:
+    bad = "train-0003"
+    in_slurmd(lab, bad, LOSE_A_DEVICE)
+    lab.wait_for("the health check drains it", lambda: "DRAIN" in node(lab, bad)["State"], timeout=30)
+    assert reason(lab, bad) == "health-check: 7 of 8 accelerators: no /dev/nvidia7"
+    every = ["-A", "llm", "-N8", "--gpus-per-node=8", "--wrap", "true"]
+    number = sbatch(lab, *every)
+    wait_job(lab, number, "PENDING")
+    lab.run(["scancel", number])
+
+    lab.run(["scontrol", "update", f"NodeName={bad}", "State=RESUME"])  # too early: it is drained again
+    lab.wait_for("it is drained again", lambda: "DRAIN" in node(lab, bad)["State"], timeout=30)
+
+    in_slurmd(lab, bad, MEND)
+    time.sleep(4)  # a check passes, and the node stays with its operator
+    assert "DRAIN" in node(lab, bad)["State"]
+    lab.run(["scontrol", "update", f"NodeName={bad}", "State=RESUME"])
+    wait_job(lab, sbatch(lab, *every), "COMPLETED")
+
+
+def test_a_job_that_comes_before_the_check_is_not_started_without_its_accelerator(
+    lab: Lab,
+) -> None:
+    bad = "train-0004"
+    # the checks of slurmd look at idle nodes; this one is busy when it breaks
+    busy = sbatch(lab, "-A", "llm", "-w", bad, "-n1", "-c1", "--mem=1G", "--wrap", "sleep 12")
+    lab.wait_for(f"job {busy} has begun", lambda: bad in asleep(lab))
+    in_slurmd(lab, bad, LOSE_A_DEVICE)
+    number = sbatch(lab, "-A", "llm", "--requeue", "-w", bad, "--gpus-per-node=1", "--wrap", "true")
+    lab.wait_for("the job is put back", lambda: job(lab, number)["Restarts"] == "1", timeout=30)
+    assert reason(lab, bad) == "health-check: 7 of 8 accelerators: no /dev/nvidia7"
+    in_slurmd(lab, bad, MEND)

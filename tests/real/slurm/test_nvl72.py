@@ -1,0 +1,153 @@
+"""GB200 NVL72 racks beside a torus on the newest Slurm: block, tree and torus3d in one topology.yaml."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+
+import product_jobs
+import pytest
+from answers import hosts, job, named, refused, sbatch, topology, wait_job
+from bundles import Declared, example
+from complaints import complaints
+from installed import Slurm
+from lab import Lab
+from rendered import expand
+
+# The blocks are the NVLink domains of one pool; Slurm says that other pools' nodes are in none, and that is so.
+OUTSIDE = r"warning: Blocks lack access to 32 nodes: torus-\[0001-0032\]"
+SEGMENTED = """\
+name: segmented
+script: srun --ntasks-per-node=1 hostname
+accelerators: {type: gb200, count: %d}
+time_limit: 5 min
+tenant: research
+place: {near: scale-up}
+"""
+
+
+@pytest.fixture(scope="module")
+def nvl72(tmp_path_factory: pytest.TempPathFactory) -> Declared:
+    return example("03-nvl72", tmp_path_factory.mktemp("rendered"))
+
+
+@pytest.fixture(scope="module")
+def lab(nvl72: Declared, slurm_new: Slurm) -> Iterator[Lab]:
+    with Lab(nvl72.folder, slurm_new.rootfs) as lab:
+        lab.start(nodes="")
+        lab.start_nodes(configless=True)
+        lab.wait_nodes(",".join(lab.nodes), nvl72.published.nodes)
+        lab.run(["/etc/slurm/accounts.sh"])
+        yield lab
+
+
+def coordinates(nvl72: Declared) -> dict[str, tuple[int, ...]]:
+    """Where each host of the torus is, by the plan: row-major, the last dimension fastest."""
+    torus = nvl72.locality("torus3d")
+    places = itertools.product(*map(range, torus.dims))
+    return dict(zip(expand(torus.levels[0].groups[0].hosts), places, strict=True))
+
+
+def blocks(nvl72: Declared) -> dict[str, set[str]]:
+    return {group.name: hosts(group.hosts) for group in nvl72.locality("block").levels[0].groups}
+
+
+def test_every_node_runs_under_its_name_and_address(nvl72: Declared, lab: Lab) -> None:
+    nodes = named(lab, "node", "NodeName")
+    planned: dict[str, str] = {}
+    for pool in nvl72.published.pools:
+        planned |= dict(zip(expand(pool.hosts), expand(pool.addresses), strict=True))
+    assert {name: node["NodeAddr"] for name, node in nodes.items()} == planned
+    assert {node["State"] for node in nodes.values()} == {"IDLE"}
+    assert nodes["train-0001"]["Gres"].startswith("gpu:gb200:4")
+    assert nodes["torus-0032"]["Gres"].startswith("gpu:mi300x:8")
+
+
+def test_daemons_trust_each_other_without_munge(lab: Lab) -> None:
+    assert "AuthType = auth/slurm" in re.sub(" +", " ", lab.run("scontrol show config").stdout)
+    assert not [row for row in lab.processes() if row[1] == "munged"]
+
+
+def test_the_tree_is_the_published_one(nvl72: Declared, lab: Lab) -> None:
+    tree = nvl72.locality("tree")
+    seen = topology(lab, tree.name)
+    assert {line["SwitchName"]: (line["Level"], hosts(line["Nodes"])) for line in seen} == {
+        group.name: (str(level), hosts(group.hosts)) for level, item in enumerate(tree.levels) for group in item.groups
+    }
+
+
+def test_the_blocks_are_the_published_ones(nvl72: Declared, lab: Lab) -> None:
+    seen = topology(lab, nvl72.locality("block").name)
+    assert {line["BlockName"]: hosts(line["Nodes"]) for line in seen if "BlockName" in line} == blocks(nvl72)
+    assert {line["BlockSize"] for line in seen} == {"18", "36", "72"}
+
+
+def test_the_torus_is_the_published_one(nvl72: Declared, lab: Lab) -> None:
+    torus = nvl72.locality("torus3d")
+    seen = topology(lab, torus.name)[0]
+    assert hosts(seen["Nodes"]) == set(coordinates(nvl72))
+    assert sorted(map(int, seen["Dims"].split("x"))) == sorted(torus.dims)
+
+
+@pytest.mark.parametrize("nodes", [2, 4, 8, 16])
+def test_a_job_on_the_torus_is_a_box_of_the_plan(nodes: int, nvl72: Declared, lab: Lab) -> None:
+    number = sbatch(lab, "-p", "torus", "-A", "research", f"-N{nodes}", "--exclusive", "--wrap", "true")
+    where = coordinates(nvl72)
+    places = {where[name] for name in hosts(wait_job(lab, number, "COMPLETED")["NodeList"])}
+    axes = [sorted({place[axis] for place in places}) for axis in range(3)]
+    assert places == set(itertools.product(*axes)), "not a box: Slurm counts the coordinates in another order"
+    for length, axis in zip(nvl72.locality("torus3d").dims, axes, strict=True):
+        gaps = sum((after - before) % length != 1 for before, after in zip(axis, axis[1:] + axis[:1], strict=True))
+        assert len(axis) == 1 or gaps <= 1, f"{axis} are not neighbours"
+
+
+def test_a_job_that_is_no_box_is_refused(lab: Lab) -> None:
+    assert "topology configuration is not available" in refused(lab, "-p", "torus", "-A", "research", "-N7")
+
+
+def test_partitions_choose_their_topology(nvl72: Declared, lab: Lab) -> None:
+    seen = named(lab, "partition", "PartitionName")
+    chosen = {name: partition.get("Topology") for name, partition in seen.items()}
+    names = {kind: nvl72.locality(kind).name for kind in ("tree", "block", "torus3d")}
+    default = next(line for line in (nvl72.folder / "topology.yaml").read_text().split("- topology: ")
+                   if "cluster_default: true" in line).split('"')[1]  # fmt: skip
+    wanted = {"train": names["block"], "fabric": names["tree"], "torus": names["torus3d"]}
+    assert {name: chosen[name] if chosen[name] not in (None, "(null)") else default for name in chosen} == wanted
+
+
+@pytest.mark.parametrize("nodes, segment", [(64, 16), (36, 18), (8, 2)])
+def test_segments_stay_inside_their_blocks(nodes: int, segment: int, nvl72: Declared, lab: Lab) -> None:
+    number = sbatch(lab, "-A", "research", f"-N{nodes}", f"--segment={segment}", "--exclusive", "--wrap", "true")
+    taken = hosts(wait_job(lab, number, "COMPLETED")["NodeList"])
+    inside = [len(taken & block) for block in blocks(nvl72).values()]
+    assert sum(inside) == nodes and all(count % segment == 0 for count in inside)
+
+
+@pytest.mark.parametrize("count", [64, 72])
+def test_a_job_near_by_scale_up_links_gets_one_rack(count: int, nvl72: Declared, lab: Lab) -> None:
+    number = product_jobs.submit(lab, nvl72.spec, SEGMENTED % count)
+    assert product_jobs.wait(lab, number) == (0, "COMPLETED")
+    ran = set(product_jobs.logs(lab, number).split())
+    assert ran == hosts(job(lab, product_jobs.record(lab, number)["ref"])["NodeList"])
+    assert len(ran) == count // 4 and any(ran <= block for block in blocks(nvl72).values())
+
+
+def test_more_than_a_rack_is_not_near(nvl72: Declared, lab: Lab) -> None:
+    code, said = product_jobs.place(lab, nvl72.spec, SEGMENTED % 76)
+    assert code == 2 and "near: scale-up holds 18 of its nodes" in said
+    assert "evenly divisible" in refused(lab, "-A", "research", "-N20", "--segment=18")
+
+
+def test_a_job_cannot_open_the_accelerators_of_others(lab: Lab) -> None:
+    done = lab.run("srun -A research --gpus-per-node=1 cat /dev/nvidia0 /dev/nvidia1", user="lab", check=False)
+    assert "/dev/nvidia0: No such device or address" in done.stderr
+    assert "/dev/nvidia1: Operation not permitted" in done.stderr
+
+
+def test_accounts_are_set_once(lab: Lab) -> None:
+    assert lab.run(["/etc/slurm/accounts.sh"]).stdout == "nothing changed\n"
+
+
+def test_no_daemon_complains_of_anything_the_bundle_caused(lab: Lab) -> None:
+    assert not (found := complaints(lab, OUTSIDE)), "\n".join(found)

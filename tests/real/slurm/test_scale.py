@@ -1,0 +1,99 @@
+"""A cluster of 12,500 nodes and 100,000 accelerators: both Slurms load its bundle and place jobs as the plan says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from answers import hosts, refused, sbatch
+from bundles import Declared, written
+from complaints import complaints
+from lab import Lab
+
+NODES = 12_500
+SPEC = f"""\
+name: big
+site: {{kind: onprem, location: stockholm}}
+scheduler: {{kind: slurm, version: "VERSION"}}
+pools:
+  - {{name: train, machine: dgx-h100, nodes: {NODES}, fabrics: [compute]}}
+fabrics:
+  - {{name: compute, kind: roce, shape: rail-optimized, switch: nvidia-sn5600, speed: 400 Gb/s}}
+"""
+
+
+@dataclass
+class Running:
+    cluster: Declared
+    lab: Lab
+
+    @property
+    def leaves(self) -> list[set[str]]:
+        """The nodes of each group under one set of leaves, by the published plan."""
+        return [hosts(group.hosts) for group in self.cluster.locality("tree").levels[0].groups]
+
+    def touched(self, nodes: set[str]) -> int:
+        """How many groups of leaves these nodes lie under."""
+        return sum(bool(nodes & leaf) for leaf in self.leaves)
+
+
+@pytest.fixture(scope="module", params=["slurm_2205", "slurm_new"])
+def big(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """No slurmd runs: cloud nodes that never resume are given to jobs all the same."""
+    slurm = request.getfixturevalue(request.param)
+    release = ".".join(f"{part:02d}" for part in slurm.release)
+    cluster = written(SPEC.replace("VERSION", release), tmp_path_factory.mktemp("big"))
+    with Lab(cluster.folder, slurm.rootfs, cloud_nodes=True) as lab:
+        lab.start(nodes="", timeout=120)
+        yield Running(cluster, lab)
+
+
+def test_all_nodes_are_there(big: Running) -> None:
+    rows = big.lab.run("sinfo -h -o '%D %T %P'").stdout.split()
+    assert rows == [str(NODES), "idle~", "train*"]
+    assert "gres/gpu=100000" in big.lab.run("scontrol -o show partition train").stdout
+
+
+def test_the_topology_is_the_published_one(big: Running) -> None:
+    seen = big.lab.run("scontrol show topology").stdout
+    leaves = re.findall(r"SwitchName=(\S+) Level=0 \S+ Nodes=(\S+)", seen)
+    groups = big.cluster.locality("tree").levels[0].groups
+    assert {name: hosts(nodes) for name, nodes in leaves} == {group.name: hosts(group.hosts) for group in groups}
+
+
+def test_1024_nodes_lie_under_the_switches_asked_for(big: Running) -> None:
+    fewest = -(-1024 // max(map(len, big.leaves)))
+    command = f"sbatch --test-only -N1024 --gpus-per-node=8 --switches={fewest} --wrap true"
+    done = big.lab.run(command, user="lab")
+    match = re.search(r"to start at \S+ .*on nodes (\S+) in partition train", done.stderr)
+    assert match, done.stderr
+    nodes = hosts(match[1])
+    assert len(nodes) == 1024
+    assert big.touched(nodes) <= fewest, f"{big.touched(nodes)} groups of leaves, {fewest} would do"
+
+
+def test_a_job_is_given_what_was_promised(big: Running) -> None:
+    fewest = -(-1024 // max(map(len, big.leaves)))
+    number = sbatch(big.lab, "-N1024", "--gpus-per-node=8", f"--switches={fewest}", "--wrap", "true")
+    listed = ""
+
+    def placed() -> bool:
+        nonlocal listed
+        listed = big.lab.run(["squeue", "-h", "-j", number, "-o", "%N"]).stdout.strip()
+        return bool(listed)
+
+    big.lab.wait_for("a placement", placed)
+    assert len(hosts(listed)) == 1024 and big.touched(hosts(listed)) <= fewest
+    big.lab.run(["scancel", number])
+
+
+def test_the_whole_cluster_is_possible_and_no_more(big: Running) -> None:
+    done = big.lab.run(f"sbatch --test-only -N{NODES} --gpus-per-node=8 --wrap true", user="lab")
+    assert "to start at" in done.stderr
+    assert "Node count specification invalid" in refused(big.lab, f"-N{NODES + 1}")
+
+
+def test_no_daemon_complains_of_anything_the_bundle_caused(big: Running) -> None:
+    assert not (found := complaints(big.lab)), "\n".join(found)
