@@ -17,13 +17,15 @@ for example in 01-minimal 02-superpod 03-nvl72 04-roce-24k; do
 done
 # what was written goes to a folder that is thrown away; it is shown as out/
 render() {
-    printf '\n$ %s\n' "supercloud render examples/$1/cluster.yaml --out out/$1"
-    supercloud render "examples/$1/cluster.yaml" --out "$OUT/$1" 2>&1 | sed "s#$OUT#out#g" | tail -n "$2"
+    example=$1
+    shift
+    printf '\n$ %s\n' "supercloud render examples/$example/cluster.yaml --out out/$example${*:+ $*}"
+    supercloud render "examples/$example/cluster.yaml" --out "$OUT/$example" "$@" 2>&1 | sed "s#$OUT#out#g"
 }
 
-render 02-superpod 20
-for example in 01-minimal 03-nvl72 04-roce-24k; do
-    render "$example" 1
+render 02-superpod --target slurm
+for example in 01-minimal 02-superpod 03-nvl72 04-roce-24k; do
+    render "$example" | tail -n 1 | sed "s#^#$example: #"
 done
 
 run supercloud place examples/02-superpod/job.yaml --on examples/02-superpod/cluster.yaml

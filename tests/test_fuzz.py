@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import yaml
 from hypothesis import HealthCheck, given, settings
@@ -27,6 +28,7 @@ SEEDS = [yaml.safe_load(path.read_text()) for path in EXAMPLES]
 OVERLAY = next(path.parent / "catalog" for path in EXAMPLES if (path.parent / "catalog").is_dir())
 CATALOG = Catalog([OVERLAY])
 MANY = 10_000
+LIGHT = ("slurm", "storage")
 
 NASTY = [
     None,
@@ -264,7 +266,9 @@ def outcome(path: Path) -> int:
         if plan.errors:
             return 2
         for target in targets_for(plan):
-            render(plan, target)
+            # files of one line per link or switch: of small clusters, and of every tenth spec only
+            if target in LIGHT or (plan.nodes <= 200 and crc32(path.read_bytes()) % 10 == 0):
+                render(plan, target)
     except SupercloudError as error:
         return error.exit_code
     return 0

@@ -5,23 +5,39 @@ hardware, a cloud or a Slurm release stands in Python.
 """
 
 from .accelerator import Accelerator
+from .cable import Cable, Transceiver
+from .contract import Contract
+from .electrical import Pdu, PowerShelf, Ups
 from .machine import Machine
+from .network_os import NetworkOs
 from .rack import CoolingMethod, Location, Rack
 from .reader import KINDS, Catalog
 from .slurm import SlurmRelease
 from .storage import StorageProduct, StorageTiers
 from .switch import Switch
+from .thermal import Cdu, Coolant, HeatRejection, ThermalClass
 
 __all__ = [
     "KINDS",
     "Accelerator",
+    "Cable",
     "Catalog",
+    "Cdu",
+    "Contract",
+    "Coolant",
     "CoolingMethod",
+    "HeatRejection",
     "Location",
     "Machine",
+    "NetworkOs",
+    "Pdu",
+    "PowerShelf",
     "Rack",
     "SlurmRelease",
     "StorageProduct",
     "StorageTiers",
     "Switch",
+    "ThermalClass",
+    "Transceiver",
+    "Ups",
 ]

@@ -11,7 +11,7 @@ from ..spec.base import Count, Model, Natural, Ratio, Text
 from .fact import Fact, FactName
 
 __all__ = ["Adapter", "Body", "Cpu", "Heat", "Installed", "LocalDisk", "Machine", "RackProduct", "ScalableUnit",
-           "Supplies"]  # fmt: skip
+           "Slot", "Supplies"]  # fmt: skip
 
 
 class Cpu(Model):
@@ -53,6 +53,12 @@ class Adapter(Model):
     devices: tuple[Text, ...] = ()
     """RDMA device names in rail order (``mlx5_0``)."""
     model: Text | None = None
+    ports: tuple[Text, ...] = ()
+    """Names on the machine's back in link order; empty means that they were not sourced: ports have numbers."""
+    cage: Text | None = None
+    """Form of the cages the links leave through: osfp, qsfp112, rj45 …"""
+    cage_links: Count = 1
+    """Links of one cage."""
 
 
 class LocalDisk(Model):
@@ -81,6 +87,11 @@ class Heat(Model):
     airflow: Flow | None = None
     max_supply: Temperature | None = None
     """Highest water temperature at the inlet."""
+    min_supply: Temperature | None = None
+    max_air: Temperature | None = None
+    """Highest air temperature at the inlet."""
+    flow_per_kw: Flow | None = None
+    """Coolant its maker asks for, for each kilowatt in the liquid."""
 
 
 class Body(Model):
@@ -108,6 +119,15 @@ class ScalableUnit(Model):
     """Nodes per rack the reference architecture shows."""
 
 
+class Slot(Model):
+    """Equal things one above the other in a rack product."""
+
+    what: Literal["node", "nvlink-switch", "power-shelf", "management-switch"]
+    count: Count
+    units: Count = 1
+    """Of each."""
+
+
 class RackProduct(Model):
     """The machine is sold as one tray of a complete rack."""
 
@@ -118,6 +138,11 @@ class RackProduct(Model):
     switch_trays: Natural = 0
     power_shelves: Natural = 0
     shelf_power: Power | None = None
+    management_switches: Natural = 0
+    arrangement: tuple[Slot, ...] = ()
+    """From the floor upwards; empty where it is not known."""
+    flow: Flow | None = None
+    """Coolant of the complete rack."""
 
 
 class Machine(Fact):

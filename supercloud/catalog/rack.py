@@ -21,6 +21,8 @@ class Rack(Fact):
     height: Length | None = None
     max_load: Mass | None = None
     """Weight of the equipment it carries."""
+    weight: Mass | None = None
+    """Of the rack itself; of a rack product, as it comes filled."""
     max_power: Power | None = None
     """Power its distribution carries."""
     busbar: Literal["none", "48V", "54V", "800V"] = "none"

@@ -18,25 +18,43 @@ from pydantic import ValidationError
 from ..errors import CatalogError, UnknownName
 from ..spec.document import findings_of, read_yaml
 from .accelerator import Accelerator
+from .cable import Cable, Transceiver
+from .contract import Contract
+from .electrical import Pdu, PowerShelf, Ups
 from .fact import Fact
 from .machine import Machine
+from .network_os import NetworkOs
 from .rack import CoolingMethod, Location, Rack
+from .reliability import FailureRate
 from .slurm import SlurmRelease
 from .storage import StorageProduct, StorageTiers
 from .switch import Switch
+from .thermal import Cdu, Coolant, HeatRejection, ThermalClass
 
 __all__ = ["KINDS", "OVERLAY_VARIABLE", "Catalog"]
 
 KINDS: dict[str, type[Fact]] = {
     "accelerators": Accelerator,
+    "cables": Cable,
+    "cdus": Cdu,
+    "coolants": Coolant,
+    "contracts": Contract,
     "cooling": CoolingMethod,
+    "failure-rates": FailureRate,
+    "heat-rejection": HeatRejection,
     "locations": Location,
     "machines": Machine,
+    "network-systems": NetworkOs,
+    "pdus": Pdu,
+    "power-shelves": PowerShelf,
     "racks": Rack,
     "slurm": SlurmRelease,
     "storage": StorageProduct,
     "storage-tiers": StorageTiers,
     "switches": Switch,
+    "thermal-classes": ThermalClass,
+    "ups": Ups,
+    "transceivers": Transceiver,
 }
 
 OVERLAY_VARIABLE = "SUPERCLOUD_CATALOG"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from ..primitives.quantity import Rate, Size
-from ..spec.base import Count, Model, Text
+from ..spec.base import Count, Model, Natural, Number, Ratio, Text
 from .fact import Fact
 
 __all__ = ["StorageProduct", "StorageTiers", "TierRate"]
@@ -25,8 +25,56 @@ class StorageProduct(Fact):
     target_size_to: Size | None = None
     targets_per_server_from: Count | None = None
     targets_per_server_to: Count | None = None
+    target_limit: Size | None = None
+    """Largest target there can be."""
     ports: tuple[Text, ...] = ()
     """TCP ports or ranges it needs."""
+    data: Count | None = None
+    """Data parts of a usual stripe or parity group."""
+    data_from: Count | None = None
+    data_to: Count | None = None
+    """Most data parts of a stripe."""
+    parity: Count | None = None
+    parity_many: Count | None = None
+    """Parity parts of a large system."""
+    many_servers: Count | None = None
+    """A system with more servers than this is large."""
+    spares: Natural | None = None
+    """Servers whose capacity is held back for rebuilding."""
+    copies: Count | None = None
+    """Copies of everything, where it is protected so."""
+    reserve: Ratio | None = None
+    """Part of the space that it keeps for itself."""
+    block: Size | None = None
+    quorum: Count | None = None
+    """Servers that vote on who is alive."""
+    average_file: Size | None = None
+    """Where nothing better is known, for the number of inodes."""
+    inode: Size | None = None
+    """Metadata of one file."""
+    inode_with_data: Size | None = None
+    """The same where small files live beside their metadata."""
+    inode_factor: Number | None = None
+    """How many times that much is to be there."""
+    metadata_share: Ratio | None = None
+    """Metadata space for the capacity, at least."""
+    metadata_share_with_data: Ratio | None = None
+    max_inodes: Number | None = None
+    """Of one metadata target."""
+    memory_base: Size | None = None
+    """Memory of a server for itself."""
+    memory_target: Size | None = None
+    """And for each target it may serve, after it took over its partner's."""
+    process_hugepages: Size | None = None
+    """Huge pages of each process (one a core)."""
+    compute_hugepages: Size | None = None
+    """In a container of the Kubernetes operator: of each compute core."""
+    drive_hugepages: Size | None = None
+    """The same of each drive or client core."""
+    raw_per_memory: Number | None = None
+    """Most drive capacity for the memory of compute processes."""
+    raft_servers: Count | None = None
+    """Above this, the operator wants its larger raft."""
 
 
 class TierRate(Model):

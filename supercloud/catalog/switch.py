@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from ..primitives.quantity import Length, Mass, Power, Rate
 from ..spec.base import Count, Flag, Model, Natural, Text
@@ -16,6 +18,9 @@ class PortMode(Model):
 
     ports: Count
     speed: Rate
+    name: Annotated[str, Field(pattern=r"^([A-Za-z0-9/_-]|\{(cage|port|port0|number)\})+$")] | None = None
+    """What the switch calls a port: {cage} and {port} within it count from 1, {port0} from 0, {number} over all
+    cages from 1. Empty means that it was not sourced: ports have numbers."""
 
 
 class Switch(Fact):
@@ -26,6 +31,8 @@ class Switch(Fact):
     modes: tuple[PortMode, ...] = ()
     """Ways to run its ports, the native one first; a port of one cage split in two counts twice."""
     cages: Count | None = None
+    cage: Text | None = None
+    """Form of the cages: osfp, qsfp112, qsfp28, rj45 …"""
     managed: Flag | None = None
     """InfiniBand: whether a subnet manager runs on it."""
     chips: Count = 1
@@ -37,6 +44,11 @@ class Switch(Fact):
     depth: Length | None = None
     cooling: Literal["air", "liquid"] | None = None
     uplink_ports: Natural = 0
+    """Further ports, each in a cage of its own, that no mode counts."""
+    uplink_speed: Rate | None = None
+    uplink_cage: Text | None = None
+    uplink_name: Annotated[str, Field(pattern=r"^([A-Za-z0-9/_-]|\{number\})+$")] | None = None
+    """{number} goes on after the ports of the first mode."""
     part_number: Text | None = None
     status: Text | None = None
 

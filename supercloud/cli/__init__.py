@@ -22,6 +22,8 @@ VERBS: dict[str, str] = {
     "check": "Declare",
     "render": "Declare",
     "diff": "Declare",
+    "verify-cabling": "Declare",
+    "report": "Declare",
     "catalog": "Look up",
     "schema": "Look up",
     "place": "Jobs",
@@ -31,6 +33,7 @@ VERBS: dict[str, str] = {
     "logs": "Jobs",
     "wait": "Jobs",
     "cancel": "Jobs",
+    "serve": "Jobs",
 }
 
 app = typer.Typer(

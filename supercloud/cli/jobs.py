@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .options import Json
 from .output import columns, note, result, result_json
+
+if TYPE_CHECKING:
+    from ..jobs.records import JobRecord
 
 EPILOG = "Example: supercloud jobs --live · next: supercloud logs ID"
 
@@ -15,25 +18,26 @@ EPILOG = "Example: supercloud jobs --live · next: supercloud logs ID"
 def jobs(
     live: Annotated[bool, typer.Option("--live", help="Only jobs that have not ended.")] = False,
     limit: Annotated[int, typer.Option(min=1, help="At most so many, the newest first.")] = 50,
+    usage: Annotated[bool, typer.Option("--usage", help="Show time, energy and cost.")] = False,
+    history: Annotated[int | None, typer.Option(help="Everything that happened to one job.", metavar="ID")] = None,
     as_json: Json = False,
 ) -> None:
     """List jobs on all engines, the newest first."""
-    from ..jobs import Placement, State, api
+    from ..jobs import State, api
     from ..jobs.reconcile import reconcile
 
     store = api.default_store()
+    if history is not None:
+        _history(history, as_json)
+        return
     problems = reconcile(store)
     states = tuple(state for state in State if not (live and state.is_final))
     records = [job.record for job in api.jobs(store, states, limit)]
     if as_json:
         result_json([_shown(record) for record in records])
     else:
-        rows = [("id", "name", "state", "try", "engine", "where", "reason")]
-        for record in records:
-            where = f"{record.cluster}: {Placement.of_json(record.placement)}"
-            rows.append((str(record.id), record.name, str(record.state), str(record.attempt), record.engine, where,
-                         record.reason))  # fmt: skip
-        for line in columns(rows if records else ()):
+        head = ("id", "name", "state", "try", "engine", "where", *(("hours", "kWh", "USD") if usage else ()), "reason")
+        for line in columns([head, *(_row(record, usage) for record in records)] if records else ()):
             result(line)
         if not records:
             note("no jobs · next: supercloud submit JOB --on SPEC")
@@ -41,9 +45,45 @@ def jobs(
         note(f"warning: {problem}")
 
 
-def _shown(record: object) -> dict[str, object]:
+def _row(record: JobRecord, usage: bool) -> tuple[str, ...]:
+    from ..jobs import Placement
+
+    at = Placement.of_json(record.placement) if record.placement and record.state != "HELD" else None
+    where = f"{record.cluster}: {at}" if at else f"fleet {record.fleet}"
+    used = (_figure(record.seconds() / 3600), _figure(record.energy(), 3.6e6), _figure(record.cost())) if usage else ()
+    return (str(record.id), record.name, str(record.state), str(record.tries), record.engine if at else "-", where,
+            *used, record.reason)  # fmt: skip
+
+
+def _figure(value: float | None, unit: float = 1.0) -> str:
+    return "unknown" if value is None else f"{value / unit:.3g}"
+
+
+def _history(number: int, as_json: bool) -> None:
+    import time
+    from dataclasses import asdict
+
+    from ..jobs import api
+
+    events = api.get(number).history()
+    if as_json:
+        result_json([asdict(event) for event in events])
+        return
+    rows = [(time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event.at)), str(event.state), event.note)
+            for event in events]  # fmt: skip
+    for line in columns(rows):
+        result(line)
+
+
+def _shown(record: JobRecord) -> dict[str, object]:
     """A job for programs: without the texts it was made from."""
     from dataclasses import fields
 
-    hidden = {"spec", "placement", "connection", "submission", "owner"}
-    return {item.name: getattr(record, item.name) for item in fields(record) if item.name not in hidden}  # type: ignore[arg-type]
+    hidden = {"spec", "placement", "connection", "submission", "owner", "joules", "dollars", "earlier", "recalled"}
+    shown = {item.name: getattr(record, item.name) for item in fields(record) if item.name not in hidden}
+    energy = record.energy()
+    return shown | {
+        "tries": record.tries,
+        "energy_kwh": None if energy is None else round(energy / 3.6e6, 6),
+        "cost_usd": record.cost(),
+    }

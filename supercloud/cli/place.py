@@ -2,30 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import Cluster, JobFile, Json, usable_plan_of
+from .options import JobFile, Json
 from .output import note, result, result_json
+
+if TYPE_CHECKING:
+    from ..jobs.fleet import Cluster, Fleet
+    from ..jobs.placement import Placement
+
+__all__ = ["Live", "On", "place", "where_of"]
 
 EPILOG = "Example: supercloud place job.yaml --on cluster.yaml · next: supercloud submit job.yaml --on cluster.yaml"
 
+On = Annotated[Path, typer.Option("--on", help="The spec of a cluster or of a fleet.", metavar="SPEC")]
+Live = Annotated[bool, typer.Option("--live", help="Ask the engines of a fleet what is free now.")]
 
-def place(job: JobFile, on: Cluster, as_json: Json = False) -> None:
+
+def place(
+    job: JobFile,
+    on: On,
+    live: Live = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Say what it costs and how its groups lie.")] = False,
+    as_json: Json = False,
+) -> None:
     """Say where a job would go: pool, nodes, what must be near what. Exit code 2 where nothing can have it."""
+    import time
+
     from ..jobs import Placement
     from ..jobs import place as decide
-    from ..plan.resolve import catalog_for
+    from ..jobs.fleet import Fleet
     from ..spec.loader import load_job
 
-    plan = usable_plan_of(on)
-    answer = decide(load_job(job).model, plan, catalog_for(plan.spec, on.parent))
+    where = where_of(on, live)
+    answer = decide(load_job(job).model, where, now=time.time())
     if isinstance(answer, Placement):
         if as_json:
             result_json(asdict(answer))
         else:
-            result(str(answer))
+            result(f"{answer.cluster}: {answer}" if isinstance(where, Fleet) else str(answer))
+            for line in _explained(answer) if explain else ():
+                result(line)
             note(f"next: supercloud submit {job} --on {on}")
         return
     if as_json:
@@ -33,5 +55,42 @@ def place(job: JobFile, on: Cluster, as_json: Json = False) -> None:
     else:
         for refusal in answer:
             result(str(refusal))
-        note(f"no pool of {plan.name} can have it")
+        note(f"no pool of {where.spec.name if isinstance(where, Fleet) else where.plan.name} can have it")
     raise typer.Exit(2)
+
+
+def where_of(on: Path, live: bool) -> Cluster | Fleet:
+    """The cluster or the fleet of a file, as planned or as its engines see it."""
+    from ..jobs.database import state_folder
+    from ..jobs.engine import open_engine
+    from ..jobs.fleet import fleet_of
+
+    fleet = fleet_of(on, (lambda connection: open_engine(connection, state_folder())) if live else None)
+    alone = len(fleet.clusters) == 1 and fleet.clusters[0].member.spec == on.name
+    return fleet.clusters[0] if alone else fleet
+
+
+def _explained(at: Placement) -> Iterator[str]:
+    """What else was decided, a line each."""
+    from ..primitives.quantity import Carbon
+
+    if at.domains:
+        yield "takes    " + ", ".join(f"{nodes} of {name}" for name, nodes in at.domains)
+    if at.shape:
+        yield "box      " + " × ".join(map(str, at.shape)) + " nodes"
+    for span in at.spans:
+        yield (f"{span.axis:<8} {span.count} groups of {span.size}, each fits one {span.needs}, "
+               f"spans {span.worst} at most, {span.mean:g} on average")  # fmt: skip
+    if at.memory:
+        yield f"memory   {at.memory}"
+    if not at.fits_now:
+        yield "wait     " + ("nobody knows how long" if at.wait is None else f"{at.wait / 3600:.1f} h")
+    if at.begin:
+        yield f"begin    in {at.begin / 3600:.1f} h, when energy is cleaner"
+    if at.price is not None:
+        moved = f", and {at.egress:.2f} USD to move {', '.join(at.moved)}" if at.moved else ""
+        yield f"price    {at.price:.2f} USD/h{moved}"
+    if at.carbon is not None:
+        yield f"carbon   {Carbon(at.carbon, 'gCO2e')} at full power"
+    if at.checkpoint_every:
+        yield f"save     every {at.checkpoint_every} s, proposed by Daly's formula"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,9 @@ import typer
 
 from .options import Json, SpecFile, plan_of
 from .output import note, result, result_json
+
+# More files than this are not listed one by one.
+_MANY = 100
 
 EPILOG = "Example: supercloud render cluster.yaml --target slurm --out out/pod1 · next: read INSTALL.md in the output"
 
@@ -38,11 +42,21 @@ def render(
     if as_json:
         result_json({"folder": str(folder), "files": list(bundle)})
         return
-    for path in bundle:
-        result(f"{folder / path}")
+    for line in _listed(bundle, folder):
+        result(line)
     note(f"{len(bundle)} files written · next: {_read_first(bundle, folder)}")
 
 
+def _listed(bundle: Iterable[str], folder: Path) -> list[str]:
+    """Every file, or where there are very many each target's folder with their number."""
+    paths = list(bundle)
+    if len(paths) <= _MANY:
+        return [str(folder / path) for path in paths]
+    folders = Counter(str(folder / path.split("/")[0]) for path in paths)
+    return [f"{name}/ ({count} file{'s' * (count > 1)})" for name, count in folders.items()]
+
+
 def _read_first(bundle: Iterable[str], folder: Path) -> str:
-    guide = next((path for path in bundle if path.endswith("INSTALL.md")), None)
-    return f"read {folder / guide}" if guide else "apply them"
+    guides = [str(folder / path) for path in bundle if path.endswith(("INSTALL.md", "GUIDE.md"))]
+    guides.sort(key=lambda path: "slurm" not in path)  # the scheduler's leads through the others
+    return f"read {guides[0]}" if guides else "apply them"

@@ -2,48 +2,87 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import Cluster, JobFile, Json, usable_plan_of
+from .options import JobFile, Json
 from .output import note, result, result_json
 
+if TYPE_CHECKING:
+    from ..jobs.fleet import Cluster, Fleet
+    from ..spec.fleet import Connection
+
 EPILOG = "Example: supercloud submit job.yaml --on cluster.yaml --engine local · next: supercloud wait ID"
+
+Where = Annotated[Path, typer.Option("--on", help="The spec of a cluster or of a fleet.", metavar="SPEC")]
+EngineName = Annotated[str, typer.Option(help="local (this machine), slurm, or another that is installed.")]
+Via = Annotated[
+    str | None, typer.Option(help="How the engine is reached: ssh:login.example.com, or the URL of slurmrestd.")
+]
 
 
 def submit(
     job: JobFile,
-    on: Cluster,
-    engine: Annotated[str, typer.Option(help="local (this machine), slurm, or another that is installed.")] = "local",
-    via: Annotated[str | None, typer.Option(help="How the engine is reached, such as ssh:login.example.com.")] = None,
+    on: Where,
+    engine: EngineName = "local",
+    via: Via = None,
     key: Annotated[str | None, typer.Option(help="Idempotency key: the same key again is the same job.")] = None,
+    hold: Annotated[bool, typer.Option("--hold", help="Let the broker start it when there is room.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be submitted, nothing more.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Place a job, record it, and hand it to an engine. Prints the job's number."""
-    from pydantic import ValidationError
-
+    """Place a job, record it, and hand it to an engine; one for a fleet waits for its broker. Prints its number."""
     from ..errors import InputError
     from ..jobs import api
-    from ..plan.resolve import catalog_for
-    from ..spec.fleet import Connection
+    from ..jobs.fleet import Fleet
     from ..spec.loader import load_job
+    from .place import where_of
 
     loaded = load_job(job)
-    plan = usable_plan_of(on)
-    try:
-        connection = Connection(engine=engine, via=via)
-    except ValidationError as error:
-        raise InputError(f"--engine or --via: {error.errors()[0]['msg']}") from None
-    catalog = catalog_for(plan.spec, on.parent)
-    if dry_run:
-        placement, submission = api.prepare(loaded.model, plan, engine=connection, key=key, catalog=catalog)
+    connection = connection_of(engine, via)
+    where = where_of(on, live=False)
+    if hold and not isinstance(where, Fleet):
+        where = fleet_of_one(where, connection)
+    if isinstance(where, Fleet):
+        if dry_run:
+            raise InputError(f"{on}: where a job of a fleet runs is decided when it begins; see supercloud place")
+        held = api.submit(loaded.model, where, key=key)
+    elif dry_run:
+        placement, submission = api.prepare(loaded.model, where.plan, engine=connection, key=key, catalog=where.catalog)
         result(f"# {placement}\n{submission}".rstrip())
         return
-    held = api.submit(loaded.model, plan, engine=connection, key=key, catalog=catalog)
+    else:
+        held = api.submit(loaded.model, where.plan, engine=connection, key=key, catalog=where.catalog)
     if as_json:
         result_json({"id": held.id, "key": held.key, "state": held.record.state})
     else:
         result(str(held.id))
-        note(f"job {held.id} ({held.record.name}) is {held.record.state} · next: supercloud wait {held.id}")
+        after = f"supercloud serve {on}" if held.record.state == "HELD" else f"supercloud wait {held.id}"
+        note(f"job {held.id} ({held.record.name}) is {held.record.state} · next: {after}")
+
+
+def connection_of(engine: str, via: str | None) -> Connection:
+    """A connection from options."""
+    from pydantic import ValidationError
+
+    from ..errors import InputError
+    from ..spec.fleet import Connection
+
+    try:
+        return Connection(engine=engine, via=via)
+    except ValidationError as error:
+        raise InputError(f"--engine or --via: {error.errors()[0]['msg']}") from None
+
+
+def fleet_of_one(cluster: Cluster, connection: Connection) -> Fleet:
+    """A single cluster, as a fleet with a broker."""
+    from dataclasses import replace
+
+    from ..jobs.fleet import Fleet
+    from ..spec.fleet import FleetSpec
+
+    member = cluster.member.model_copy(update={"connect": connection})
+    spec = FleetSpec(name=cluster.plan.name, clusters=(member,))
+    return Fleet(spec, (replace(cluster, member=member),))

@@ -1,4 +1,4 @@
-"""``supercloud wait``: until a job has ended."""
+"""``supercloud wait``: until jobs have ended."""
 
 from __future__ import annotations
 
@@ -8,53 +8,69 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import WorkError
-from .options import JobId, Json
+from .options import Json
 from .output import note, result, result_json
 
 if TYPE_CHECKING:
-    from ..jobs import Job, State
+    from ..jobs import Job
 
 EPILOG = "Example: supercloud wait 1 && next-step.sh · next: supercloud logs 1"
 
 
 def wait(
-    number: JobId,
+    numbers: Annotated[
+        list[int], typer.Argument(help="The jobs' numbers, as 'supercloud jobs' shows them.", metavar="ID...")
+    ],
     timeout: Annotated[float | None, typer.Option(min=0, help="Give up after so many seconds.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Wait until a job has ended. Exit code 0 when it completed, 1 otherwise."""
+    """Wait until jobs have ended. Exit code 0 when all completed, 1 otherwise."""
     from ..jobs import State, api
 
-    job = api.get(number)
-    try:
-        state = _watched(job, timeout)
-    except TimeoutError as error:
-        raise WorkError(f"{error}; it goes on") from None
-    record = job.record
+    jobs = [api.get(number) for number in dict.fromkeys(numbers)]
+    _watched(jobs, timeout)
+    left = [job for job in jobs if not job.record.state.is_final]
+    if left:
+        still = ", ".join(f"job {job.id} ({job.record.name}) is still {job.record.state}" for job in left[:5])
+        raise WorkError(f"{still}; it goes on" if len(left) == 1 else f"{len(left)} jobs go on: {still}")
     if as_json:
-        result_json({"id": job.id, "state": state, "exit_code": record.exit_code, "reason": record.reason})
+        shown = [{"id": job.id, "state": job.record.state, "exit_code": job.record.exit_code,
+                  "reason": job.record.reason} for job in jobs]  # fmt: skip
+        result_json(shown[0] if len(shown) == 1 else shown)
     else:
-        result(f"{state}" + (f": {record.reason}" if record.reason else ""))
-        note(f"next: supercloud logs {job.id}")
-    raise typer.Exit(0 if state is State.COMPLETED else 1)
+        for job in jobs:
+            said = f"{job.record.state}" + (f": {job.record.reason}" if job.record.reason else "")
+            result(said if len(jobs) == 1 else f"{job.id}  {said}")
+        note(f"next: supercloud logs {jobs[0].id}" if len(jobs) == 1 else "next: supercloud jobs")
+    raise typer.Exit(0 if all(job.record.state is State.COMPLETED for job in jobs) else 1)
 
 
-def _watched(job: Job, timeout: float | None) -> State:
-    """Wait; where a person looks on, show the state and the seconds."""
+def _watched(jobs: list[Job], timeout: float | None) -> None:
+    """Wait; where a person looks on, show how far it is."""
+    from ..jobs.futures import as_completed, wait
+
     if not sys.stderr.isatty():
-        return job.wait(timeout)
+        wait(jobs, timeout)
+        return
     import time
 
     from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     end = None if timeout is None else time.monotonic() + timeout
-    with Console(stderr=True).status(f"job {job.id}: {job.record.state}") as status:
-        start = time.monotonic()
-        while True:
-            left = 1.0 if end is None else min(1.0, max(0.0, end - time.monotonic()))
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+               TimeElapsedColumn())  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task("", total=len(jobs))
+        left = set(jobs)
+        while left:
+            rest = 1.0 if end is None else min(1.0, max(0.0, end - time.monotonic()))
             try:
-                return job.wait(left)
+                for job in as_completed(left, rest):
+                    left.discard(job)
+                    progress.advance(bar)
             except TimeoutError:
                 if end is not None and time.monotonic() >= end:
-                    raise
-                status.update(f"job {job.id}: {job.record.state}, {time.monotonic() - start:.0f} s")
+                    return
+            states = [str(job.record.state).lower() for job in left]
+            progress.update(bar, description=", ".join(f"{states.count(name)} {name}" for name in sorted(set(states))))

@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import UnknownName
-from .options import Cluster, JobFile, Json, usable_plan_of
+from .options import JobFile, Json
 from .output import columns, note, result, result_json
+from .place import Live, On, where_of
+
+if TYPE_CHECKING:
+    from ..jobs.placement import Placement
 
 EPILOG = "Example: supercloud why-not job.yaml --on cluster.yaml --pool train · next: supercloud place"
 
 
 def why_not(
     job: JobFile,
-    on: Cluster,
+    on: On,
     pool: Annotated[str | None, typer.Option(help="Only this pool.")] = None,
+    live: Live = False,
     as_json: Json = False,
 ) -> None:
     """Say for every pool how the job would lie in it, or the one reason that keeps it out and what would cure it."""
+    import time
+
     from ..jobs import Placement
     from ..jobs import why_not as ask
-    from ..plan.resolve import catalog_for
     from ..spec.loader import load_job
 
-    plan = usable_plan_of(on)
-    answers = dict(ask(load_job(job).model, plan, catalog_for(plan.spec, on.parent)))
+    answers = dict(ask(load_job(job).model, where_of(on, live), now=time.time()))
     if pool is not None:
         if pool not in answers:
             raise UnknownName("pool", pool, answers)
@@ -37,8 +42,14 @@ def why_not(
         result_json({name: {"fits": name in fits} | asdict(answer) for name, answer in answers.items()})
         return
     for line in columns(
-        (name, "fits", str(answer)) if isinstance(answer, Placement) else (name, answer.reason, answer.remedy)
+        (name, _word(answer), str(answer)) if isinstance(answer, Placement) else (name, answer.reason, answer.remedy)
         for name, answer in answers.items()
     ):
         result(line)
     note(f"next: supercloud submit {job} --on {on}" if fits else "nothing fits: change the job or the cluster")
+
+
+def _word(at: Placement) -> str:
+    if at.fits_now:
+        return "fits"
+    return "waits" if at.wait is None else f"waits {at.wait / 3600:.1f} h"

@@ -1,6 +1,54 @@
-"""Where nodes stand, what they draw, how heat leaves. Knows nothing of how nodes are wired."""
+"""Where nodes stand, what they draw, how heat leaves. Knows nothing of how nodes are wired.
 
-from .energy import Year, year_of
-from .racks import Fit, fit
+One file an idea: ``racks`` (what fits), ``electricity`` (circuits and losses), ``redundancy`` (feeds after a loss),
+``heat`` (split and flow), ``loop`` (distribution units and temperatures), ``weather`` (free hours), ``efficiency``
+(PUE, WUE, CUE), ``energy`` (a year in money and carbon).
+"""
 
-__all__ = ["Fit", "Year", "fit", "year_of"]
+from .efficiency import Overhead, chiller_power, cue, makeup_water
+from .electricity import Circuits, breaker_for, circuit_power, losses
+from .energy import Part, Year, by_hour_of_day, mixed_carbon, mixed_price, year_of
+from .heat import Heat, flow_for, split
+from .loop import Loop, class_of, outdoor_limit, units_for
+from .racks import Fit, Run, fit, racks_for, share_out
+from .redundancy import SCHEMES, Feeds, Scheme, supplies_left
+from .weather import Weather, WeatherError, column_of, free_hours, parse_weather, wet_bulb
+
+__all__ = [
+    "SCHEMES",
+    "Circuits",
+    "Feeds",
+    "Fit",
+    "Heat",
+    "Loop",
+    "Overhead",
+    "Part",
+    "Run",
+    "Scheme",
+    "Weather",
+    "WeatherError",
+    "Year",
+    "breaker_for",
+    "by_hour_of_day",
+    "chiller_power",
+    "circuit_power",
+    "class_of",
+    "column_of",
+    "cue",
+    "fit",
+    "flow_for",
+    "free_hours",
+    "losses",
+    "makeup_water",
+    "mixed_carbon",
+    "mixed_price",
+    "outdoor_limit",
+    "parse_weather",
+    "racks_for",
+    "share_out",
+    "split",
+    "supplies_left",
+    "units_for",
+    "wet_bulb",
+    "year_of",
+]

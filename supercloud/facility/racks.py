@@ -1,13 +1,15 @@
-"""How many equal things a rack holds, and what ends the filling."""
+"""How many equal things a rack holds, what ends the filling, and unequal things shared out over racks."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 
 from ..primitives.quantity import Mass, Power
 
-__all__ = ["Fit", "fit"]
+__all__ = ["Fit", "Run", "fit", "racks_for", "share_out"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,4 +45,65 @@ def fit(
 
 
 def _times(whole: Fraction, part: Fraction) -> int:
-    return int(whole // part)
+    return max(0, int(whole // part))
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Equal things of one kind, in order."""
+
+    key: object
+    """Whatever the caller knows them by."""
+    first: int
+    count: int
+    units: int
+    """Of each."""
+    power: Power
+    """Of each; 0 where it is not known."""
+
+
+def racks_for(runs: Sequence[Run], units: int, power: Power | None, things: int | None = None) -> int:
+    """The fewest racks that hold things of different size by units, power, and number of things.
+
+    Sums alone would let a thing be cut in two, so the number is looked for between what they give and what is enough
+    even where all were as tall as the tallest. No rack is left empty: a thing beyond the power of a rack has one.
+    """
+    total = sum(run.count for run in runs)
+    tallest = max((run.units for run in runs if run.count), default=0)
+    if not total or tallest > units:
+        return total
+    draw = sum((run.power.base * run.count for run in runs), Fraction(0))
+    least = max(
+        -(-sum(run.units * run.count for run in runs) // units),
+        ceil(draw / power.base) if power and power.base > 0 else 1,
+        -(-total // things) if things else 1,
+    )
+    low, high = min(least, total), min(total, max(least, -(-total // max(1, units // max(tallest, 1)))))
+    while low < high:
+        middle = (low + high) // 2
+        if all(sum(run.units * run.count for run in rack) <= units for rack in share_out(runs, middle)):
+            high = middle
+        else:
+            low = middle + 1
+    return high
+
+
+def share_out(runs: Sequence[Run], racks: int) -> list[list[Run]]:
+    """The same things in the same order over so many racks, as evenly by number as can be."""
+    total = sum(run.count for run in runs)
+    result: list[list[Run]] = []
+    queue = list(runs)
+    at = offset = 0
+    for rack in range(racks):
+        want = total * (rack + 1) // racks - total * rack // racks
+        content: list[Run] = []
+        while want and at < len(queue):
+            run = queue[at]
+            take = min(want, run.count - offset)
+            content.append(Run(run.key, run.first + offset, take, run.units, run.power))
+            want -= take
+            offset += take
+            if offset == run.count:
+                at, offset = at + 1, 0
+        result.append(content)
+    return result

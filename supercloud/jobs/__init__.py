@@ -12,9 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .api import Job as Job
+    from .api import as_completed as as_completed
     from .api import get as get
     from .api import jobs as jobs
     from .api import submit as submit
+    from .api import wait as wait
+    from .fencing import Fenced as Fenced
+    from .functions import Executor as Executor
     from .placement import Placement as Placement
     from .placement import Refusal as Refusal
     from .placement import place as place
@@ -24,28 +28,36 @@ if TYPE_CHECKING:
 
 # Imported on first use: the agent of the local engine starts in this package and must start fast.
 _HOME = {
+    "Executor": "functions",
+    "Fenced": "fencing",
     "Job": "api",
     "Placement": "placement",
     "Refusal": "placement",
     "State": "states",
     "Store": "store",
+    "as_completed": "api",
     "get": "api",
     "jobs": "api",
     "place": "placement",
     "submit": "api",
+    "wait": "api",
     "why_not": "placement",
 }
 
 __all__ = [
+    "Executor",
+    "Fenced",
     "Job",
     "Placement",
     "Refusal",
     "State",
     "Store",
+    "as_completed",
     "get",
     "jobs",
     "place",
     "submit",
+    "wait",
     "why_not",
 ]
 

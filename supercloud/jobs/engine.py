@@ -21,7 +21,7 @@ from ..spec.fleet import Connection
 from .placement import Placement
 from .submission import Status, Submission
 
-__all__ = ["ENGINES", "Engine", "Finds", "StreamsLogs", "Unsure", "open_engine"]
+__all__ = ["ENGINES", "Depends", "Engine", "Finds", "KeepsResults", "Recalls", "StreamsLogs", "Unsure", "open_engine"]
 
 ENGINES = {
     "fake": "supercloud.jobs.engines.fake:FakeEngine",
@@ -62,6 +62,29 @@ class Finds(Protocol):
 
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
         """For each key submitted after ``since`` its ref, None when it is certainly not there; left out: who knows."""
+
+
+@runtime_checkable
+class Recalls(Protocol):
+    """An engine that can take a job back as long as it has not begun."""
+
+    def recall(self, ref: str) -> None:
+        """End a job unless it has begun; it then is CANCELLED without ever having started."""
+
+
+@runtime_checkable
+class Depends(Protocol):
+    """An engine that itself waits for other jobs of its own: ``prepare`` finds what it calls them in ``job.after``."""
+
+    depends: bool
+
+
+@runtime_checkable
+class KeepsResults(Protocol):
+    """An engine that gives every job a file for a result (SUPERCLOUD_RESULT), and can show it."""
+
+    def read_result(self, key: str, offset: int) -> bytes:
+        """A piece of it from a byte on; empty when there is no more (yet)."""
 
 
 @runtime_checkable

@@ -7,7 +7,7 @@ from ..plan.model import Plan, PoolPlan
 from ..primitives.nodes import expand
 from ..spec import JobSpec
 
-__all__ = ["Refused", "limits", "pinned", "shape", "tenant"]
+__all__ = ["Refused", "capability", "limits", "pinned", "shape", "tenant"]
 
 _PRIORITIES = ("low", "normal", "high")
 
@@ -20,16 +20,18 @@ class Refused(Exception):
         self.reason, self.remedy = reason, remedy
 
 
-def shape(job: JobSpec, pool: PoolPlan) -> tuple[int, int, int]:
+def shape(job: JobSpec, pool: PoolPlan, units: int | None = None) -> tuple[int, int, int]:
     """Nodes, accelerators on each, and nodes that one tensor-parallel group spans (1: it stays inside a node).
+
+    ``units`` are what the job counts on a node, where that is not whole accelerators.
 
     Accelerators are spread evenly over the fewest nodes: 12 on nodes of 8 are 2 × 6. Where that would take twice the
     nodes it should, the count is refused: such a job is nearly always a slip.
     """
-    count, size = job.accelerator_count, pool.per_node
+    count, size = job.accelerator_count, pool.per_node if units is None else units
     usable = pool.nodes - pool.spares
     if not count:
-        return _at_most(job.nodes or 1, 0, usable, pool), 0, 1
+        return _at_most(job.nodes or 1, 0, usable, pool, size), 0, 1
     tensor = job.parallelism.tensor if job.parallelism else 1
     inside = min(tensor, size)
     least = -(-count // size)
@@ -40,7 +42,7 @@ def shape(job: JobSpec, pool: PoolPlan) -> tuple[int, int, int]:
             group = -(-tensor // per_node)
             if tensor > per_node and (tensor % per_node or nodes % group):
                 continue
-            return _at_most(nodes, per_node, usable, pool), per_node, group
+            return _at_most(nodes, per_node, usable, pool, size), per_node, group
     if job.nodes and count > job.nodes * size:
         raise Refused(f"{count} accelerators do not fit {job.nodes} nodes of {size}", f"set nodes to {least}")
     over = f"{job.nodes} nodes" if job.nodes else f"nodes of {size}"
@@ -61,12 +63,12 @@ def _near_counts(count: int, size: int, nodes: int | None, inside: int) -> str:
     return " or ".join(map(str, below + above)) or f"a multiple of {inside}"
 
 
-def _at_most(nodes: int, per_node: int, usable: int, pool: PoolPlan) -> int:
+def _at_most(nodes: int, per_node: int, usable: int, pool: PoolPlan, size: int) -> int:
     if nodes <= usable:
         return nodes
     spares = f" ({pool.spares} more are spares)" if pool.spares else ""
     asked = f"{nodes * per_node} accelerators are {nodes} nodes" if per_node else f"the job asks for {nodes} nodes"
-    remedy = f"ask for at most {usable * pool.per_node} accelerators" if per_node else f"ask for at most {usable} nodes"
+    remedy = f"ask for at most {usable * size} accelerators" if per_node else f"ask for at most {usable} nodes"
     raise Refused(f"{asked}, the pool has {usable}{spares}", remedy)
 
 
@@ -86,6 +88,15 @@ def tenant(job: JobSpec, plan: Plan, nodes: int) -> None:
         if most is not None and asked > most:
             raise Refused(f"the job needs {asked} {what}, tenant {found.name} may have {most} at one time",
                           f"ask for at most {most} {what}")  # fmt: skip
+
+
+def capability(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
+    """Whether the machines are had in a way that the job can live with."""
+    declared = next((item for item in plan.spec.pools if item.name == pool.name), None)
+    kinds = {way.kind for way in declared.capacity} if declared else set()
+    if kinds == {"spot"} and not job.preemptible:
+        raise Refused("its machines are spot: the cloud may take them back",
+                      "leave out preemptible: false, or add on-demand to the pool's capacity")  # fmt: skip
 
 
 def limits(job: JobSpec, plan: Plan) -> None:

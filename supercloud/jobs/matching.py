@@ -43,7 +43,7 @@ def match(job: JobSpec, plan: Plan, pool: PoolPlan, catalog: Catalog) -> tuple[i
 
 
 def _allowed(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
-    """What the job says about clusters, pools and data."""
+    """What the job says about clusters and pools."""
     clusters = job.place.clusters
     if clusters != "any" and plan.name not in clusters:
         raise Refused(f"the job may go only to cluster {' or '.join(clusters)}, this is {plan.name}",
@@ -55,10 +55,6 @@ def _allowed(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
                 raise Refused(f"place.pools names {name!r}, which is no pool here", nearest(name, known))
         raise Refused(f"the job may go only to pool {' or '.join(job.place.pools)}",
                       f"add {pool.name} to place.pools")  # fmt: skip
-    storage = {item.name for item in plan.storage}
-    for name in job.place.data:
-        if name not in storage:
-            raise Refused(f"{name!r} is no storage of {plan.name}", nearest(name, storage) or "leave out place.data")
 
 
 def steps_above(wish: str, accelerator: Accelerator, catalog: Catalog) -> int | None:

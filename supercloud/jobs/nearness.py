@@ -88,8 +88,18 @@ def _capacity(group: Group, hosts: HostRange) -> int:
     )
 
 
+_counted: dict[tuple[int, HostRange], tuple[Level, int]] = {}
+"""Largest groups that were asked for; a level is known by being the same object, which stands here to remain so."""
+
+
 def _largest(level: Level, hosts: HostRange) -> int:
-    return max((_capacity(group, hosts) for group in level.groups), default=0)
+    known = _counted.get((id(level), hosts))
+    if known is None:
+        if len(_counted) > 512:
+            _counted.clear()
+        most = max((_capacity(group, hosts) for group in level.groups), default=0)
+        known = _counted[id(level), hosts] = (level, most)
+    return known[1]
 
 
 def _innermost(tree: Locality, pool: PoolPlan, nodes: int) -> int | None:

@@ -1,161 +1,116 @@
-"""Where a job goes: a pure decision over a plan, with a reason for every pool that cannot have it.
+"""Where a job goes: a pure decision over a plan, a cluster as it is now, or a fleet; with a reason for every refusal.
 
-``why_not`` asks every pool; ``place`` takes the best that said yes. Feasibility is a list of small steps in ``_fit``,
-from what is hardest to change to what is easiest; the first that fails is the binding reason.
+``why_not`` asks every pool; ``place`` takes the best that said yes. How a job lies in one pool is decided in
+``candidate``, what is preferred in ``objective``.
 """
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 
 from ..catalog import Catalog
 from ..catalog.reader import OVERLAY_VARIABLE
 from ..plan.model import Plan, PoolPlan
 from ..spec import JobSpec
-from .feasibility import Refused, limits, pinned, shape, tenant
-from .matching import match
-from .nearness import Nearness, nearness
-from .partitions import choose
+from ..spec.fleet import Policy
+from .candidate import Candidate, fit
+from .feasibility import Refused
+from .fleet import Cluster, Fleet
+from .objective import scores, weights_of
+from .placed import Placement, Refusal
 
 __all__ = ["Placement", "Refusal", "place", "why_not"]
 
-
-@dataclass(frozen=True)
-class Placement:
-    """Where a job goes, in what shape, and what its engine has to ask for."""
-
-    cluster: str
-    pool: str
-    nodes: int
-    accelerators_per_node: int
-    node_accelerators: int = 0
-    """What a whole node of the pool has."""
-    accelerator: str = ""
-    gres: str = ""
-    """The accelerator's type as Slurm knows it."""
-    visible_env: str = ""
-    """Variable that limits a process to some accelerators."""
-    near: Nearness = Nearness()
-    partition: str = ""
-    account: str = ""
-    qos: str = ""
-    constraint: str = ""
-    """A feature that tells the pool from others of its partition."""
-    hosts: tuple[str, ...] = ()
-    """Only where the job pins its nodes."""
-
-    @property
-    def whole_nodes(self) -> bool:
-        """Whether it takes every accelerator of its nodes."""
-        return self.accelerators_per_node > 0 and self.accelerators_per_node == self.node_accelerators
-
-    def __str__(self) -> str:
-        nodes = "1 node" if self.nodes == 1 else f"{self.nodes} nodes"
-        each = " each" if self.nodes > 1 else ""
-        what = f", {self.accelerators_per_node} × {self.accelerator}{each}" if self.accelerators_per_node else ""
-        within = f", within one {self.near.level}" if self.near.level and self.nodes > 1 else ""
-        return f"{nodes} of pool {self.pool}{what}{within}"
-
-    def to_json(self) -> str:
-        """As text that :meth:`of_json` reads."""
-        return json.dumps(vars(self) | {"near": vars(self.near)})
-
-    @classmethod
-    def of_json(cls, text: str) -> Placement:
-        """What :meth:`to_json` wrote."""
-        data = json.loads(text)
-        return cls(**data | {"near": Nearness(**data["near"]), "hosts": tuple(data["hosts"])})
+_KEPT = 8
+_planned: list[Cluster] = []
+"""The last plans that were placed on, with their domains; a plan is known by being the same object."""
 
 
-@dataclass(frozen=True)
-class Refusal:
-    """Why a pool cannot have a job, and the smallest change that would help."""
-
-    pool: str
-    reason: str
-    remedy: str
-
-    def __str__(self) -> str:
-        return f"{self.pool}: {self.reason}; {self.remedy}" if self.remedy else f"{self.pool}: {self.reason}"
-
-
-def place(job: JobSpec, plan: Plan, catalog: Catalog | None = None) -> Placement | tuple[Refusal, ...]:
+def place(
+    job: JobSpec, where: Plan | Cluster | Fleet, catalog: Catalog | None = None, now: float | None = None
+) -> Placement | tuple[Refusal, ...]:
     """The best placement, or the reason of every pool.
 
-    Best is: the accelerator named first; the one nearest to what was asked for (a job that is content with less leaves
-    the better one free); the fewest nodes; the fewest accelerators left idle on them; the pool declared first.
+    Best is: no longer wait than the fleet's policy allows; the accelerator named first; the least weighted sum of
+    price, carbon, wait, topology and fragmentation; then the one nearest to what was asked for (a job that is content
+    with less leaves the better one free); the fewest nodes; the fewest accelerators left idle on them; the pool
+    declared first. ``now`` (seconds since 1970) is when the job is submitted.
     """
-    catalog = catalog or _catalog(os.environ.get(OVERLAY_VARIABLE, ""))
-    best: tuple[tuple[int, ...], Placement] | None = None
-    refusals = []
-    for order, pool in enumerate(plan.pools):
+    refusals: list[Refusal] = []
+    candidates: list[tuple[int, Candidate]] = []
+    fleet = where if isinstance(where, Fleet) else None
+    for order, (cluster, pool) in enumerate(_pools(where)):
         try:
-            rank, found = _fit(job, plan, pool, catalog)
+            found = list(fit(job, cluster, pool, fleet, _catalog_of(cluster, catalog), _now(cluster, now)))
+            candidates += [(order, candidate) for candidate in found]
         except Refused as refused:
-            refusals.append(Refusal(pool.name, refused.reason, refused.remedy))
-            continue
-        if best is None or (*rank, order) < best[0]:
-            best = (*rank, order), found
-    return best[1] if best else tuple(refusals)
+            refusals.append(_refusal(refused, cluster, pool, fleet))
+    return _best(job, fleet, candidates)[1] if candidates else tuple(refusals)
 
 
-def why_not(job: JobSpec, plan: Plan, catalog: Catalog | None = None) -> Mapping[str, Placement | Refusal]:
-    """For every pool how the job would lie in it, or what forbids it."""
-    catalog = catalog or _catalog(os.environ.get(OVERLAY_VARIABLE, ""))
+def why_not(
+    job: JobSpec, where: Plan | Cluster | Fleet, catalog: Catalog | None = None, now: float | None = None
+) -> Mapping[str, Placement | Refusal]:
+    """For every pool how the job would lie in it, or what forbids it; in a fleet pools are called cluster/pool."""
     answers: dict[str, Placement | Refusal] = {}
-    for pool in plan.pools:
+    fleet = where if isinstance(where, Fleet) else None
+    for cluster, pool in _pools(where):
+        name = f"{cluster.plan.name}/{pool.name}" if fleet else pool.name
         try:
-            answers[pool.name] = _fit(job, plan, pool, catalog)[1]
+            ways = list(fit(job, cluster, pool, fleet, _catalog_of(cluster, catalog), _now(cluster, now)))
+            answers[name] = _best(job, fleet, [(0, way) for way in ways])[1]
         except Refused as refused:
-            answers[pool.name] = Refusal(pool.name, refused.reason, refused.remedy)
+            answers[name] = _refusal(refused, cluster, pool, fleet)
     return answers
+
+
+def _best(job: JobSpec, fleet: Fleet | None, found: list[tuple[int, Candidate]]) -> tuple[float, Placement]:
+    """The candidate that comes first, with what it was chosen by."""
+    policy = fleet.spec.policy if fleet else Policy()
+    limit = policy.max_wait.to("s") if policy.max_wait else None
+    sums = scores([candidate.terms for _, candidate in found], weights_of(job, policy))
+
+    def rank(index: int) -> tuple[float, ...]:
+        order, candidate = found[index]
+        at, terms = candidate.placement, candidate.terms
+        late = limit is not None and (terms.wait is None or terms.wait > limit)
+        return (late, candidate.wanted, round(sums[index], 2), candidate.distance, at.nodes, candidate.idle,
+                terms.topology, order, at.begin)  # fmt: skip
+
+    first = min(range(len(found)), key=rank)
+    return sums[first], replace(found[first][1].placement, score=round(sums[first], 6))
+
+
+def _pools(where: Plan | Cluster | Fleet) -> Iterator[tuple[Cluster, PoolPlan]]:
+    clusters = where.clusters if isinstance(where, Fleet) else (where if isinstance(where, Cluster) else _known(where),)
+    return ((cluster, pool) for cluster in clusters for pool in cluster.plan.pools)
+
+
+def _known(plan: Plan) -> Cluster:
+    """The cluster of a plan: its domains are worked out once."""
+    for cluster in _planned:
+        if cluster.plan is plan:
+            return cluster
+    cluster = Cluster.of_plan(plan)
+    _planned[:] = [cluster, *_planned[: _KEPT - 1]]
+    return cluster
+
+
+def _refusal(refused: Refused, cluster: Cluster, pool: PoolPlan, fleet: Fleet | None) -> Refusal:
+    return Refusal(pool.name, refused.reason, refused.remedy, cluster.plan.name if fleet else "")
+
+
+def _now(cluster: Cluster, now: float | None) -> float:
+    return now if now is not None else cluster.taken_at or 0.0
+
+
+def _catalog_of(cluster: Cluster, catalog: Catalog | None) -> Catalog:
+    return catalog or cluster.catalog or _catalog(os.environ.get(OVERLAY_VARIABLE, ""))
 
 
 @lru_cache(maxsize=4)
 def _catalog(overlay: str) -> Catalog:  # reads each accelerator once, however many jobs are placed
     return Catalog.default()
-
-
-def _fit(job: JobSpec, plan: Plan, pool: PoolPlan, catalog: Catalog) -> tuple[tuple[int, ...], Placement]:
-    """How the job lies in one pool, with its rank (lower is better); raises :class:`Refused`."""
-    wanted, distance = match(job, plan, pool, catalog)
-    nodes, per_node, group_nodes = shape(job, pool)
-    tenant(job, plan, nodes)
-    limits(job, plan)
-    partition = choose(job, plan, pool, nodes)
-    near = nearness(job, plan, pool, nodes, group_nodes, partition)
-    hosts = pinned(job, pool, nodes)
-    accelerator = pool.accelerator if per_node else None
-    accounting = plan.scheduler.database is not None
-    found = Placement(
-        cluster=plan.name,
-        pool=pool.name,
-        nodes=nodes,
-        accelerators_per_node=per_node,
-        node_accelerators=pool.per_node,
-        accelerator=accelerator.name if accelerator else "",
-        gres=accelerator.gres or "" if accelerator else "",
-        visible_env=accelerator.visible_env or "" if accelerator else "",
-        near=near,
-        partition=partition.name if partition else "",
-        account=job.tenant or "" if accounting else "",
-        qos=job.priority if accounting else "",
-        constraint=_constraint(plan, pool, partition.pools if partition else ()),
-        hosts=hosts,
-    )
-    idle = nodes * (pool.per_node - per_node)
-    return (wanted, distance, nodes, idle), found
-
-
-def _constraint(plan: Plan, pool: PoolPlan, together: tuple[str, ...]) -> str:
-    """A feature no other pool of the partition has; nothing where the partition is the pool."""
-    others = {feature for other in plan.pools if other.name in together and other is not pool
-              for feature in other.features}  # fmt: skip
-    alone = [feature for feature in pool.features if feature not in others]
-    if len(together) < 2 or not alone:
-        return ""
-    return pool.name if pool.name in alone else alone[0]

@@ -22,8 +22,8 @@ def reconcile(store: Store, only: Collection[int] | None = None) -> list[Supercl
     """
     problems: list[SupercloudError] = []
     groups: dict[str, list[JobRecord]] = {}
-    for record in store.live() if only is None else map(store.get, only):
-        if not record.state.is_final:
+    for record in store.live() if only is None else store.among(only):
+        if not record.state.is_final and record.state is not State.HELD:  # those are the broker's
             groups.setdefault(record.connection, []).append(record)
     for connection, records in groups.items():
         try:
@@ -43,7 +43,8 @@ def hand_over(store: Store, engine: Engine, number: int, submission: Submission)
         store.leave(number)  # it will be looked for
         raise
     except EngineError as error:
-        store.observe({number: Status(State.FAILED, reason=str(error))})
+        if not store.put_back(number, str(error)):
+            store.observe({number: Status(State.FAILED, reason=str(error))})
         raise
     except BaseException:
         store.leave(number)
@@ -62,13 +63,13 @@ def _recover(store: Store, engine: Engine, records: Sequence[JobRecord]) -> list
     if not orphans:
         return problems
     asked = [record for record in orphans if record.state is not State.PENDING]
-    found = engine.find([record.key for record in asked], min(record.recorded for record in asked)) \
+    found = engine.find([record.engine_key for record in asked], min(record.recorded for record in asked)) \
         if asked and isinstance(engine, Finds) else {}  # fmt: skip
     for record in orphans:
-        ref = found.get(record.key)
+        ref = found.get(record.engine_key)
         if ref is not None:
             store.submitted(record.id, ref)
-        elif record.state is State.PENDING or record.key in found:
+        elif record.state is State.PENDING or record.engine_key in found:
             if store.begin(record.id, record.owner):
                 try:
                     hand_over(store, engine, record.id, Submission.of_json(record.submission))

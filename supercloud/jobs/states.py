@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["State", "may_follow"]
+__all__ = ["FINAL", "LIVE", "State", "may_follow"]
 
 
 class State(StrEnum):
     """Where a job is. Declared in the order a job passes through them; UNKNOWN can stand in for any live one."""
 
+    HELD = "HELD"
+    """Recorded here; the broker gives it to an engine when one has room, and again when its machine was lost."""
     PENDING = "PENDING"
     """Recorded here; no engine has heard of it."""
     SUBMITTING = "SUBMITTING"
@@ -36,6 +38,7 @@ FINAL = frozenset({State.COMPLETED, State.FAILED, State.CANCELLED, State.TIMEOUT
 LIVE = frozenset(State) - FINAL
 
 _NEXT: dict[State, frozenset[State]] = {
+    State.HELD: frozenset({State.SUBMITTING, State.FAILED, State.CANCELLED}),
     State.PENDING: frozenset({State.SUBMITTING, State.CANCELLED}),
     State.SUBMITTING: frozenset({State.QUEUED, State.FAILED, State.UNKNOWN}),
     State.QUEUED: frozenset({State.RUNNING, State.UNKNOWN}) | FINAL,
@@ -47,9 +50,10 @@ _NEXT: dict[State, frozenset[State]] = {
 def may_follow(old: State, new: State, old_attempt: int = 1, new_attempt: int = 1) -> bool:
     """Whether an answer ``new`` about a job that was last seen ``old`` moves it on; anything else is stale.
 
-    Within one attempt a job only moves forward; a later attempt may start again from the queue.
+    Within one attempt a job only moves forward; a later attempt may start again from the queue. Back to HELD it comes
+    by a decision of ours alone (:meth:`Store.hold_again`), never by an answer.
     """
-    if old.is_final or new_attempt < old_attempt:
+    if old.is_final or new_attempt < old_attempt or new is State.HELD:
         return False
     if new_attempt > old_attempt:
         return new is not State.PENDING and new is not State.SUBMITTING

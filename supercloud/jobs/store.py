@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -13,94 +14,12 @@ from typing import Self
 from ..errors import InputError, UnknownName
 from .database import Database, state_folder
 from .processes import ProcessId
+from .records import Event, JobRecord
+from .schema import MIGRATIONS
 from .states import LIVE, State, may_follow
 from .submission import Status
 
 __all__ = ["Event", "JobRecord", "Store"]
-
-# A new version of the schema is one more text; the ones before never change.
-_MIGRATIONS = (
-    """
-    CREATE TABLE jobs (
-        id INTEGER PRIMARY KEY AUTOINCREMENT,
-        key TEXT NOT NULL UNIQUE,
-        name TEXT NOT NULL,
-        spec TEXT NOT NULL,
-        placement TEXT NOT NULL,
-        submission TEXT NOT NULL,
-        cluster TEXT NOT NULL,
-        connection TEXT NOT NULL,
-        engine TEXT NOT NULL,
-        ref TEXT,
-        state TEXT NOT NULL,
-        attempt INTEGER NOT NULL DEFAULT 1,
-        exit_code INTEGER,
-        reason TEXT NOT NULL DEFAULT '',
-        owner TEXT NOT NULL DEFAULT '',
-        recorded REAL NOT NULL,
-        submitted REAL,
-        started REAL,
-        ended REAL
-    );
-    CREATE INDEX live_jobs ON jobs (state) WHERE state IN
-        ('PENDING', 'SUBMITTING', 'QUEUED', 'RUNNING', 'UNKNOWN');
-    CREATE TABLE events (
-        id INTEGER PRIMARY KEY AUTOINCREMENT,
-        job INTEGER NOT NULL REFERENCES jobs (id),
-        at REAL NOT NULL,
-        state TEXT NOT NULL,
-        attempt INTEGER NOT NULL,
-        note TEXT NOT NULL
-    );
-    CREATE INDEX events_of_job ON events (job)
-    """,
-)
-
-
-@dataclass(frozen=True)
-class JobRecord:
-    """All that is known about one job. Times are seconds since 1970.
-
-    ``spec``, ``placement``, ``submission`` and ``connection`` are JSON: enough to go on without the files of the user.
-    """
-
-    id: int
-    key: str
-    name: str
-    spec: str
-    placement: str
-    submission: str
-    cluster: str
-    connection: str
-    engine: str
-    ref: str | None
-    """What the engine calls it."""
-    state: State
-    attempt: int
-    exit_code: int | None
-    reason: str
-    owner: str
-    """The process that is submitting it."""
-    recorded: float
-    submitted: float | None
-    started: float | None
-    ended: float | None
-
-    @classmethod
-    def of_row(cls, row: sqlite3.Row) -> JobRecord:
-        """From a row of the table, whose columns have the same names."""
-        values = {name: row[name] for name in row.keys()}  # noqa: SIM118
-        return cls(**values | {"state": State(values["state"])})
-
-
-@dataclass(frozen=True)
-class Event:
-    """One step in the life of a job."""
-
-    at: float
-    state: State
-    attempt: int
-    note: str
 
 
 class Store:
@@ -108,8 +27,9 @@ class Store:
 
     def __init__(self, folder: Path | None = None):
         self.folder = (folder or state_folder()).absolute()
-        self._database = Database(self.folder / "jobs.db", _MIGRATIONS)
+        self._database = Database(self.folder / "jobs.db", MIGRATIONS)
         self.writing = self._database.writing
+        self.read = self._database.read
 
     def close(self) -> None:
         """Close the file; records that were read stay usable."""
@@ -143,9 +63,32 @@ class Store:
         rows = self._database.read(f"SELECT * FROM jobs {where} ORDER BY id DESC LIMIT ?", (limit,))
         return [JobRecord.of_row(row) for row in rows]
 
+    def among(self, numbers: Collection[int]) -> list[JobRecord]:
+        """Jobs with these ids."""
+        sql = "SELECT * FROM jobs WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
+        return [JobRecord.of_row(row) for row in self._database.read(sql, (json.dumps(list(numbers)),))]
+
+    def named(self, name: str) -> JobRecord | None:
+        """The job a person means: by number, by key, or the last one of this name."""
+        for where, value in (("id = ?", int(name) if name.isdigit() else -1), ("key = ?", name),
+                             ("name = ? ORDER BY id DESC LIMIT 1", name)):  # fmt: skip
+            if rows := self._database.read(f"SELECT * FROM jobs WHERE {where}", (value,)):
+                return JobRecord.of_row(rows[0])
+        return None
+
     def live(self) -> list[JobRecord]:
         """Jobs that have not ended, the oldest first."""
         return self.select(LIVE)[::-1]
+
+    def dollars(self, tenant: str, since: float, now: float) -> float:
+        """What the jobs of a tenant have cost, so far as prices are known: those that ended since, and what runs."""
+        rows = self._database.read(
+            "SELECT total(dollars) + total(coalesce(hourly, 0) * max(0, coalesce(ended, ?) - coalesce(started, ?))"
+            " / 3600) FROM jobs WHERE tenant = ? AND (ended >= ? OR ended IS NULL)"
+            " AND (hourly IS NOT NULL OR dollars > 0)",
+            (now, now, tenant, since),
+        )
+        return float(rows[0][0])
 
     def history(self, number: int) -> list[Event]:
         """What happened to a job, in order."""
@@ -155,23 +98,31 @@ class Store:
     # -- writing -----------------------------------------------------------------------------------------------------
 
     def record(
-        self, *, key: str, name: str, spec: str, placement: str, submission: str, cluster: str, connection: str,
-        engine: str,
+        self, *, key: str, name: str, spec: str, placement: str = "", submission: str = "", cluster: str = "",
+        connection: str = "", engine: str = "", tenant: str = "", priority: str = "normal", retries: int = 0,
+        watts: float | None = None, hourly: float | None = None, fleet: str = "", held: bool = False,
     ) -> tuple[JobRecord, bool]:  # fmt: skip
-        """Write a job down as PENDING; with a key that is there already, the job of that key. True if it is new."""
+        """Write a job down as PENDING, or as HELD for the broker of its fleet; True if it is new.
+
+        With a key that is there already it is the job of that key.
+        """
         with self.writing() as database:
             if known := self.by_key(key):
                 if known.spec != spec:
                     raise InputError(f"the key {key!r} belongs to job {known.id}, which asks for something else; "
                                      "take another key, or submit the same job")  # fmt: skip
                 return known, False
+            row = {
+                "key": key, "name": name, "spec": spec, "placement": placement, "submission": submission,
+                "cluster": cluster, "connection": connection, "engine": engine, "tenant": tenant,
+                "priority": priority, "retries": retries, "watts": watts, "hourly": hourly, "fleet": fleet,
+                "state": State.HELD if held else State.PENDING, "recorded": time.time(),
+            }  # fmt: skip
             cursor = database.execute(
-                "INSERT INTO jobs (key, name, spec, placement, submission, cluster, connection, engine, state,"
-                " recorded) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (key, name, spec, placement, submission, cluster, connection, engine, State.PENDING, time.time()),
+                f"INSERT INTO jobs ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", tuple(row.values())
             )
             number = int(cursor.lastrowid or 0)
-            self._note(database, number, State.PENDING, 1, "recorded")
+            self._note(database, number, State.HELD if held else State.PENDING, 1, "recorded")
             return self.get(number), True
 
     def begin(self, number: int, owner: str = "") -> bool:
@@ -192,6 +143,17 @@ class Store:
         """Write down that this process no longer submits a job, whatever became of it: others may look after it."""
         with self.writing() as connection:
             connection.execute("UPDATE jobs SET owner = '' WHERE id = ?", (number,))
+
+    def put_back(self, number: int, reason: str) -> bool:
+        """Give a job that its engine refused back to its broker; False where it has none."""
+        with self.writing() as connection:
+            cursor = connection.execute(
+                "UPDATE jobs SET state = ?, owner = '', reason = ? WHERE id = ? AND state = ? AND fleet != ''",
+                (State.HELD, reason, number, State.SUBMITTING),
+            )
+            if cursor.rowcount:
+                self._note(connection, number, State.HELD, 1, reason)
+            return bool(cursor.rowcount)
 
     def submitted(self, number: int, ref: str) -> None:
         """Write down what the engine calls a job. After a power cut the engine is asked for it again, by the key."""
@@ -220,17 +182,36 @@ class Store:
                     self._apply(connection, record, status)
 
     def _apply(self, connection: sqlite3.Connection, record: JobRecord, status: Status) -> None:
+        if record.fleet and _lives_on(record, status):
+            self._hold_again(connection, record, status)
+            return
         attempt = status.attempt or record.attempt
         began_again = attempt > record.attempt
         started = status.started or (None if began_again else record.started)
         ended = (status.ended or time.time()) if status.state.is_final else None
+        used = (record.energy(), record.cost()) if began_again else (record.joules, record.dollars)
         connection.execute(
-            "UPDATE jobs SET state = ?, attempt = ?, exit_code = ?, reason = ?, owner = '', started = ?, ended = ?"
-            " WHERE id = ?",
-            (status.state, attempt, status.exit_code, status.reason, started, ended, record.id),
-        )
+            "UPDATE jobs SET state = ?, attempt = ?, exit_code = ?, reason = ?, owner = '', started = ?, ended = ?,"
+            " joules = ?, dollars = ?, recalled = recalled AND ? WHERE id = ?",
+            (status.state, attempt, status.exit_code, status.reason, started, ended, *used,
+             status.state is not State.RUNNING, record.id),
+        )  # fmt: skip
         if status.state is not record.state or began_again:
             self._note(connection, record.id, status.state, attempt, status.reason)
+
+    def _hold_again(self, connection: sqlite3.Connection, record: JobRecord, status: Status) -> None:
+        """Back to the broker, to be started under a later epoch: what it was on its engine is over."""
+        ended = replace(record, ended=status.ended or time.time())
+        begun = record.started is not None
+        reason = "it was given back before it began" if record.recalled else f"{status.reason}; it is started again"
+        connection.execute(
+            "UPDATE jobs SET state = ?, reason = ?, owner = '', ref = NULL, launch = launch + 1, recalled = 0,"
+            " earlier = ?, attempt = 1, submitted = NULL, started = NULL, joules = ?, dollars = ?,"
+            " watts = NULL, hourly = NULL WHERE id = ?",
+            (State.HELD, reason, record.earlier + (record.attempt if begun or not record.recalled else 0),
+             ended.energy() if begun else record.joules, ended.cost() if begun else record.dollars, record.id),
+        )  # fmt: skip
+        self._note(connection, record.id, State.HELD, record.attempt, f"{record.cluster}: {reason}")
 
     def _note(self, connection: sqlite3.Connection, number: int, state: State, attempt: int, note: str) -> None:
         connection.execute(
@@ -238,11 +219,36 @@ class Store:
             (number, time.time(), state, attempt, note),
         )
 
+    def cancel_held(self, number: int) -> bool:
+        """End a job that no engine has; False when one has got it meanwhile."""
+        with self.writing() as connection:
+            cursor = connection.execute(
+                "UPDATE jobs SET state = ?, reason = 'cancelled before it began', ended = ? WHERE id = ? AND state = ?",
+                (State.CANCELLED, time.time(), number, State.HELD),
+            )
+            if cursor.rowcount:
+                self._note(connection, number, State.CANCELLED, 1, "cancelled before it began")
+            return bool(cursor.rowcount)
+
+    def keep(self, number: int, text: str) -> None:
+        """Write down that a job shall end where it is: it is given to no other engine."""
+        with self.writing() as connection:
+            connection.execute("UPDATE jobs SET recalled = 0, retries = 0 WHERE id = ?", (number,))
+            self.note(number, text)
+
     def note(self, number: int, text: str) -> None:
         """Add a line to a job's history."""
         record = self.get(number)
         with self.writing() as connection:
             self._note(connection, number, record.state, record.attempt, text)
+
+
+def _lives_on(record: JobRecord, status: Status) -> bool:
+    """Whether the end of a job on its engine is not its end: it was given back, or its machine was lost under it."""
+    if status.state is State.CANCELLED:
+        never_began = status.started is None or (status.ended is not None and status.started >= status.ended)
+        return record.recalled and record.started is None and never_began
+    return status.state is State.NODE_FAIL and record.tries <= record.retries
 
 
 def _is_news(record: JobRecord, status: Status) -> bool:

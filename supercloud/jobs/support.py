@@ -1,40 +1,35 @@
-"""What a job may say that no engine carries out yet. It is refused, never silently left out.
-
-A row goes when the ability comes.
-"""
+"""What a job may not say: it is refused with all that is wrong at once, never silently left out."""
 
 from __future__ import annotations
 
 from ..errors import Finding, SpecError
 from ..spec import JobSpec
+from .secrets import NAME
 
 __all__ = ["check"]
 
-# place of the field -> what to do instead
-_NOT_YET = {
-    "accelerators.fraction": "ask for whole accelerators",
-    "accelerators.profile": "ask for whole accelerators",
-    "after": "submit it when the others have completed: supercloud wait",
-    "array": "submit the job once per index, with the index in env",
-    "deadline": "set time_limit",
-    "image": "start the container in command, or leave out image",
-    "place.max_price": "name the pools in place.pools",
-    "retry_rules": "use retries, which starts work again that its machine lost",
-    "secrets": "let the program read them from a file only its user can read",
-}
 _SHELLS = ("sh", "bash", "dash", "ksh", "zsh")
 
 
 def check(job: JobSpec) -> None:
     """Raise :class:`SpecError` with everything in the job that cannot be carried out."""
-    said = [path for path in _NOT_YET if _is_set(job, path)]
-    findings = [
-        Finding("job-support", "error", path, "is not carried out by this version", _NOT_YET[path]) for path in said
-    ]
-    if not job.preemptible:
+    findings: list[Finding] = []
+    if not job.preemptible and job.priority != "high":
         findings.append(Finding("job-support", "error", "preemptible",
                                 "work that may not be interrupted is a matter of its priority",
-                                "set priority to high and leave out preemptible"))  # fmt: skip
+                                "set priority to high"))  # fmt: skip
+    for index, secret in enumerate(job.secrets):
+        if not NAME.fullmatch(secret.name):
+            findings.append(Finding("job-secret", "error", f"secrets[{index}].name", f"{secret.name!r} is no name",
+                                    "write the name of a file: letters, digits, dots and dashes"))  # fmt: skip
+    if job.retry_rules and not job.retries:
+        findings.append(Finding("job-retries", "error", "retry_rules", "has no effect: retries is 0",
+                                "set retries to how often it may be started again"))  # fmt: skip
+    if job.array == 0:
+        findings.append(Finding("job-array", "error", "array", "an array of 0 does nothing", "set it to at least 1"))
+    if job.image and any(sign in job.image for sign in ", \t\n"):
+        findings.append(Finding("job-image", "error", "image", f"{job.image!r} is no image",
+                                "write it as registry/name:tag, or the path of a file"))  # fmt: skip
     for name in job.env:
         if name.startswith(("SUPERCLOUD_", "SLURM_")):
             findings.append(Finding("job-env", "error", f"env.{name}", "is set by the engine", "take another name"))
@@ -48,13 +43,6 @@ def check(job: JobSpec) -> None:
         findings.append(Finding("job-script", "error", "script", "holds a NUL character", "remove it"))
     if findings:
         raise SpecError(f"job {job.name!r} cannot be submitted as it stands", findings)
-
-
-def _is_set(job: JobSpec, path: str) -> bool:
-    value: object = job
-    for part in path.split("."):
-        value = getattr(value, part)
-    return value not in (None, ())
 
 
 def _interpreter(script: str) -> str:

@@ -11,6 +11,15 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from ..primitives.quantity import Rate
+from .hall_document import (
+    CoolingDocument,
+    EnergyDocument,
+    PowerDocument,
+    cooling_document,
+    energy_document,
+    kilowatts,
+    power_document,
+)
 from .model import FabricPlan, Locality, Plan, PoolPlan, StoragePlan
 
 __all__ = ["PLAN_VERSION", "PlanDocument", "document", "plan_schema"]
@@ -114,6 +123,15 @@ class LocalityDocument(_Part):
     dims: list[int]
 
 
+class ServerDocument(_Part):
+    name: str
+    role: str
+    machine: str
+    count: int
+    hosts: str
+    addresses: str
+
+
 class StorageDocument(_Part):
     name: str
     kind: str
@@ -123,6 +141,17 @@ class StorageDocument(_Part):
     write_gb_s: float | None
     mount: str | None
     basis: str
+    servers: list[ServerDocument] = []
+    """On-prem, where its machines are known."""
+    usable_bytes: int | None = None
+    """What those servers hold after protection and reserves."""
+    gives_read_gb_s: float | None = None
+    """What they give together, GB/s; null where nobody said it."""
+    gives_write_gb_s: float | None = None
+    decided_by: str = ""
+    """The need that took most servers: capacity, read, write, minimum, declared."""
+    checkpoint_bytes: int | None = None
+    checkpoint_write_gb_s: float | None = None
 
 
 class RackDocument(_Part):
@@ -135,6 +164,19 @@ class RackDocument(_Part):
     """Of a full rack."""
     units: int
     limited_by: str
+    kind: str = "compute"
+    """compute, network, storage."""
+    weight_kg: float | None = None
+    """Of what is in a full rack; null where a part is not known."""
+    limit_kw: float | None = None
+    headroom_kw: float | None = None
+    liquid_kw: float = 0
+    """Heat of a full rack that leaves in the liquid."""
+    circuits: int = 0
+    circuit_kw: float | None = None
+    """What each circuit carries continuously."""
+    pdu: str = ""
+    power_shelves: int = 0
 
 
 class FacilityDocument(_Part):
@@ -155,6 +197,13 @@ class FacilityDocument(_Part):
     carbon_t_year: float | None
     unknown: list[str]
     """What was counted as 0 or by a lower bound, because nobody sourced it."""
+    storage_racks: int = 0
+    servers_kw: float = 0
+    """Storage servers and service machines."""
+    fullest_row_kw: float | None = None
+    power: PowerDocument | None = None
+    heat: CoolingDocument | None = None
+    energy: EnergyDocument | None = None
 
 
 class TenantDocument(_Part):
@@ -326,6 +375,23 @@ def _storage(item: StoragePlan) -> StorageDocument:
         write_gb_s=_gigabytes(item.write),
         mount=item.mount,
         basis=item.basis,
+        servers=[
+            ServerDocument(
+                name=group.name,
+                role=group.role,
+                machine=group.machine.name,
+                count=group.count,
+                hosts=str(group.hosts),
+                addresses=str(group.addresses),
+            )
+            for group in item.servers
+        ],
+        usable_bytes=item.design.usable.floor("B") if item.design else None,
+        gives_read_gb_s=_gigabytes(item.design.read) if item.design else None,
+        gives_write_gb_s=_gigabytes(item.design.write) if item.design else None,
+        decided_by=item.design.decided_by if item.design else "",
+        checkpoint_bytes=item.checkpoint.size.ceil("B") if item.checkpoint else None,
+        checkpoint_write_gb_s=_gigabytes(item.checkpoint.write) if item.checkpoint else None,
     )
 
 
@@ -349,6 +415,15 @@ def _facility(plan: Plan) -> FacilityDocument | None:
                 kw=round(group.power.to("kW"), 3),
                 units=group.units,
                 limited_by=group.limited_by,
+                kind=group.kind,
+                weight_kg=round(group.weight.to("kg"), 3) if group.weight else None,
+                limit_kw=kilowatts(group.limit),
+                headroom_kw=kilowatts(group.headroom),
+                liquid_kw=round((group.heat.liquid + group.heat.door).to("kW"), 3),
+                circuits=group.circuits.count if group.circuits else 0,
+                circuit_kw=kilowatts(group.circuits.each) if group.circuits else None,
+                pdu=group.pdu,
+                power_shelves=group.shelves,
             )
             for group in hall.racks
         ],
@@ -363,6 +438,12 @@ def _facility(plan: Plan) -> FacilityDocument | None:
         cost_usd_year=round(hall.cost_year.to("USD"), 2) if hall.cost_year else None,
         carbon_t_year=round(hall.carbon_year.to("tCO2e"), 3) if hall.carbon_year else None,
         unknown=list(hall.unknown),
+        storage_racks=hall.storage_racks,
+        servers_kw=round(hall.servers.to("kW"), 3),
+        fullest_row_kw=kilowatts(max(plan.layout.row_power(), default=None)) if plan.layout else None,
+        power=power_document(hall),
+        heat=cooling_document(hall),
+        energy=energy_document(hall),
     )
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from ..catalog import Catalog, Machine, Switch
-from ..catalog.machine import Adapter, ScalableUnit
+from ..catalog import Catalog, Switch
+from ..catalog.machine import Adapter
 from ..errors import UnknownName
 from ..primitives.quantity import Rate
 from ..spec import ClusterSpec, Fabric
-from ..topology import Fabric as Wiring
-from ..topology import TopologyError, clos, fat_tree, rail_optimized, torus
-from ..topology.tiers import most_down
+from ..topology import TopologyError, torus
+from .cable_parts import Parts
 from .model import FabricPlan, PoolPlan, SwitchTier
 from .problems import Problems
+from .services import role_of, services_of
+from .wiring import build, rack_nodes, reference_unit
 
 __all__ = ["fabrics_of"]
 
@@ -36,15 +37,25 @@ def fabrics_of(
         for position, name in enumerate(pool.fabrics):
             if name not in declared:
                 problems.unknown(f"pools[{index}].fabrics[{position}]", UnknownName("fabric", name, declared))
-    built = (
-        _fabric(fabric, f"fabrics[{index}]", spec, pools, catalog, problems)
-        for index, fabric in enumerate(spec.fabrics)
-    )
-    return tuple(fabric for fabric in built if fabric is not None)
+    built: dict[int, FabricPlan] = {}
+    # the management network joins everything else that has a plug for it, so it is built last
+    for index in sorted(range(len(spec.fabrics)), key=lambda item: role_of(spec.fabrics[item]) == "management"):
+        found = _fabric(
+            spec.fabrics[index], f"fabrics[{index}]", spec, pools, tuple(built.values()), catalog, problems
+        )  # fmt: skip
+        if found is not None:
+            built[index] = found
+    return tuple(built[index] for index in sorted(built))
 
 
 def _fabric(
-    fabric: Fabric, path: str, spec: ClusterSpec, pools: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems
+    fabric: Fabric,
+    path: str,
+    spec: ClusterSpec,
+    pools: tuple[PoolPlan, ...],
+    built: tuple[FabricPlan, ...],
+    catalog: Catalog,
+    problems: Problems,
 ) -> FabricPlan | None:
     members = tuple(pool for pool in pools if fabric.name in pool.fabrics)
     adapter = _adapter(fabric, path, members, problems)
@@ -72,13 +83,14 @@ def _fabric(
     if speed is None:
         return None
     radix = tuple(switch.radix(speed) or 0 for switch in switches)
-    rack = _rack_nodes(fabric, path, rails, spec, problems) if fabric.shape == "clos" else 0
+    rack = rack_nodes(fabric, path, rails, spec, problems) if fabric.shape == "clos" else 0
     if rack is None:
         return None
     nodes = sum(pool.nodes for pool in members)
-    unit = _reference_unit(fabric, members[0].machine, radix[0])
+    unit = reference_unit(fabric, members[0].machine, radix[0])
+    services = services_of(fabric, speed, built, members)
     try:
-        wiring = _build(fabric, nodes, rails, planes, radix, unit, members[0].machine, rack)
+        wiring = build(fabric, nodes, rails, planes, radix, unit, members[0].machine, rack, services)
     except TopologyError as error:
         problems.error("fabric-fit", path, error.problem, error.hint)
         return None
@@ -87,17 +99,12 @@ def _fabric(
         for tier, switch in zip(wiring.tiers, switches, strict=False)
     )
     cables = {key: wiring.link_counts.get(name, 0) for name, key in _CABLES.items()}
-    cables["manager"] = wiring.link_counts.get("reserved-leaf", 0)
+    cables["manager"] = wiring.link_counts.get("reserved-leaf", 0)  # and of every other service
     unit_nodes = next((level.size for level in wiring.levels if level.name in ("su", "unit", "rack")), None)
     return FabricPlan(
-        fabric.name, fabric.kind, wiring.shape, names, speed, rails, planes, tiers, cables, unit_nodes, wiring
-    )
-
-
-def _role(fabric: Fabric) -> str:
-    if fabric.role:
-        return fabric.role
-    return fabric.name if fabric.name in ("compute", "storage", "in-band", "management") else "compute"
+        fabric.name, fabric.kind, wiring.shape, names, speed, rails, planes, tiers, cables, unit_nodes, wiring,
+        role=role_of(fabric), services=services, parts=Parts(catalog),
+    )  # fmt: skip
 
 
 def _adapter(fabric: Fabric, path: str, members: tuple[PoolPlan, ...], problems: Problems) -> Adapter | None:
@@ -105,14 +112,14 @@ def _adapter(fabric: Fabric, path: str, members: tuple[PoolPlan, ...], problems:
     found: Adapter | None = None
     for pool in members:
         fitting = [
-            item for item in pool.machine.adapters if item.role == _role(fabric) and item.kind in _FITS[fabric.kind]
+            item for item in pool.machine.adapters if item.role == role_of(fabric) and item.kind in _FITS[fabric.kind]
         ]
         if not fitting:
             has = ", ".join(f"{item.role}: {item.count} × {item.speed} {item.kind}" for item in pool.machine.adapters)
             problems.error(
                 "fabric-adapters",
                 path,
-                f"{pool.machine.name} of pool {pool.name} has no {_role(fabric)} adapter for {fabric.kind}"
+                f"{pool.machine.name} of pool {pool.name} has no {role_of(fabric)} adapter for {fabric.kind}"
                 + (f" (it has {has})" if has else " (none is known)"),
                 "set another kind or role, or take the pool out of this fabric",
             )
@@ -197,89 +204,6 @@ def _speed(
 
 def _list(speeds: set[Rate]) -> str:
     return ", ".join(str(speed) for speed in sorted(speeds)) or "an unknown speed"
-
-
-def _reference_unit(fabric: Fabric, machine: Machine, radix: int) -> ScalableUnit | None:
-    """The maker's scalable unit, where the leaves are those it is drawn for and the user does not say otherwise."""
-    unit = machine.scalable_unit
-    if unit is None or fabric.su or fabric.leaf_down:
-        return None
-    return unit if unit.radix in (None, radix) else None
-
-
-def _build(
-    fabric: Fabric,
-    nodes: int,
-    rails: int,
-    planes: int,
-    radix: tuple[int, ...],
-    unit: ScalableUnit | None,
-    machine: Machine,
-    rack: int,
-) -> Wiring:
-    ratio = (float(fabric.oversubscription.leaf), float(fabric.oversubscription.spine))
-    reserved = -(-fabric.manager.links // planes) if fabric.manager else 0
-    down = fabric.leaf_down or (unit.leaf_down if unit else None)
-    ports = (radix[0], radix[1], radix[2])
-    if fabric.shape == "fat-tree":
-        return fat_tree(
-            nodes,
-            nics=rails,
-            radix=ports,
-            planes=planes,
-            tiers=fabric.tiers,
-            down=down,
-            uplinks=fabric.leaf_up,
-            oversubscription=ratio,
-            reserved=reserved,
-        )
-    if fabric.shape == "clos":
-        return clos(
-            nodes,
-            nics=rails,
-            rack=rack,
-            radix=ports,
-            planes=planes,
-            uplinks=fabric.leaf_up,
-            pod=fabric.racks_per_pod,
-            tiers=fabric.tiers,
-            oversubscription=ratio,
-            reserved=reserved,
-        )
-    if down is None and fabric.su is None and machine.domain_nodes > 1:
-        # a leaf takes whole scale-up domains, so that none is split over two of them
-        most = most_down(radix[0], ratio[0])
-        down = most // machine.domain_nodes * machine.domain_nodes or None
-    return rail_optimized(
-        nodes,
-        rails=rails,
-        radix=ports,
-        unit=fabric.su or (unit.nodes if unit else None),
-        down=down,
-        uplinks=fabric.leaf_up,
-        planes=planes,
-        tiers=fabric.tiers,
-        pod=fabric.pod or (unit.pod if unit and unit.pod else "su"),
-        oversubscription=ratio,
-        reserved=reserved,
-    )
-
-
-def _rack_nodes(fabric: Fabric, path: str, rails: int, spec: ClusterSpec, problems: Problems) -> int | None:
-    """Nodes under one top-of-rack switch."""
-    if fabric.su:
-        return fabric.su
-    if fabric.leaf_down:
-        return max(1, fabric.leaf_down // rails)
-    if spec.facility and spec.facility.rack and spec.facility.rack.nodes:
-        return spec.facility.rack.nodes
-    problems.error(
-        "fabric-rack",
-        path,
-        "nodes per rack are not known, and every rack of a Clos has a leaf of its own",
-        "set 'su' here, or facility.rack.nodes",
-    )
-    return None
 
 
 def _torus(

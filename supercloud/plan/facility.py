@@ -1,19 +1,29 @@
-"""The hall in numbers: racks, power, a year of energy. The arithmetic is in ``supercloud.facility``."""
+"""The hall in numbers: racks, power, cooling, a year of energy. The arithmetic is in ``supercloud.facility``."""
 
 from __future__ import annotations
 
-from math import ceil
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import cast
 
-from ..catalog import Catalog, Machine, Rack
+from ..catalog import Catalog, Cdu
 from ..errors import UnknownName
-from ..facility import fit, year_of
-from ..primitives.quantity import Power
+from ..facility import Part, by_hour_of_day, column_of, mixed_carbon, mixed_price, year_of
+from ..primitives.quantity import CarbonIntensity, Power, UnitPrice
 from ..spec import ClusterSpec
-from ..spec.facility import RackChoice
+from ..spec.facility import Facility
+from .cooling import cooling_of
+from .electricity import carried, circuits_of, named, power_of, shelf_of
+from .files import read
+from .hall import EnergyPlan, MachineGroup, ServiceGroup, SourcePlan, largest
 from .model import FabricPlan, FacilityPlan, PoolPlan, RackGroup, SitePlan
 from .problems import Problems
+from .racking import Known, node_group, node_power, switch_boxes, switch_power, with_leaves
+from .shared_racks import network_runs, server_runs, shared_group
 
-__all__ = ["facility_of"]
+__all__ = ["facility_of", "node_power"]
 
 _NONE = Power(0, "W")
 
@@ -25,69 +35,51 @@ def facility_of(
     fabrics: tuple[FabricPlan, ...],
     catalog: Catalog,
     problems: Problems,
+    servers: Sequence[MachineGroup] = (),
+    folder: Path = Path(),
 ) -> FacilityPlan | None:
-    """The hall of an on-prem site; None on a cloud."""
+    """The hall of an on-prem site; None on a cloud. ``folder`` is where hourly files are looked for."""
     if spec.site.kind != "onprem":
         return None
+    facility = spec.facility or Facility()
+    service = _service(facility, catalog, problems)
     unknown: list[str] = []
-    groups: list[RackGroup] = []
-    nodes = _NONE
-    for pool in pools:
-        nodes += node_power(pool.machine, unknown) * pool.nodes
-        index = [item.name for item in spec.pools].index(pool.name)
-        declared = spec.pools[index].rack
-        choice = declared or (spec.facility.rack if spec.facility else None)
-        path = f"pools[{index}].rack" if declared else "facility.rack"
-        group = _racks(pool, choice, path, catalog, problems)
-        if group:
-            groups.append(group)
-    switches = _NONE
-    units = 0
-    for fabric in fabrics:
-        for tier in fabric.tiers:
-            boxes = -(-tier.count // tier.switch.chips)
-            power = tier.switch.power_max or tier.switch.power_typical
-            if power is None:
-                _once(unknown, f"power of {tier.switch.name}")
-            switches += (power or _NONE) * boxes
-            units += (tier.switch.units or 1) * boxes
-    shared = spec.facility.rack if spec.facility else None
-    rack = _rack(shared.type, "facility.rack.type", catalog, Problems()) if shared else None
-    if rack and units:
-        # switches stand no denser than nodes: the hall's power and cooling reach no further
-        densest = max((group.power for group in groups), default=_NONE)
-        count = max(-(-units // rack.units), ceil(switches / densest) if densest else 1)
-        groups.append(RackGroup("", rack, count, 0, switches / count, -(-units // count), "units"))
-    facility = spec.facility
-    location = site.location
-    carbon = (facility.energy.carbon if facility else None) or (location.carbon if location else None)
-    year = year_of(
-        nodes + switches, facility.pue if facility else None, facility.energy.price if facility else None, carbon
-    )
+    unsized: list[str] = []
+    nodes = sum((node_power(pool.machine, unknown) * pool.nodes for pool in pools), _NONE)
+    switches = _switches(fabrics, unknown, unsized)
+    others = _NONE
+    for group in (*servers, *service):
+        others += node_power(group.machine, unknown) * group.count
+        if group.machine.body.units is None:
+            _once(unsized, group.machine.name)
+    it = nodes + switches + others
+    groups = _groups(spec, facility, pools, fabrics, servers, service, catalog, problems)
+    power = power_of(facility, it, nodes, catalog, problems)
+    energy = _energy(facility, site, it, folder, problems)
+    cooling = cooling_of(facility, it, power, pools, fabrics, (*servers, *service), groups, energy.carbon, folder,
+                         catalog, problems)  # fmt: skip
+    if energy.sources and cooling.pue:
+        energy = replace(energy, sources=tuple(replace(item, average=it * cooling.pue * item.share)
+                                               for item in energy.sources))  # fmt: skip
+    year = year_of(it, cooling.pue, energy.price, energy.carbon)
     return FacilityPlan(
-        racks=tuple(groups),
-        it=nodes + switches,
+        racks=groups,
+        it=it,
         nodes=nodes,
         switches=switches,
         unknown=tuple(unknown),
-        budget=facility.power.budget if facility else None,
+        budget=facility.power.budget,
         energy_year=year.energy,
         cost_year=year.cost,
         carbon_year=year.carbon,
-        cooling=facility.cooling.kind if facility else "air",
+        cooling=facility.cooling.kind,
+        servers=others,
+        unsized=tuple(unsized),
+        power=power,
+        heat=cooling,
+        energy=energy,
+        service=service,
     )
-
-
-def node_power(machine: Machine, unknown: list[str] | None = None) -> Power:
-    """Highest input power of one node: its own, its part of the rack product, or the least it may be."""
-    if machine.power:
-        return machine.power
-    if machine.rack and machine.rack.power:
-        return Power.of_base(machine.rack.power.base / machine.rack.nodes)
-    if unknown is not None:
-        how = f", counted as {machine.power_floor}: its accelerators alone" if machine.power_floor else ", counted as 0"
-        _once(unknown, f"power of {machine.name}{how}")
-    return machine.power_floor or _NONE
 
 
 def _once(texts: list[str], text: str) -> None:
@@ -95,60 +87,107 @@ def _once(texts: list[str], text: str) -> None:
         texts.append(text)
 
 
-def _rack(name: str, path: str, catalog: Catalog, problems: Problems) -> Rack | None:
-    try:
-        return catalog.rack(name)
-    except UnknownName as error:
-        problems.unknown(path, error)
-        return None
+def _service(facility: Facility, catalog: Catalog, problems: Problems) -> tuple[ServiceGroup, ...]:
+    found = []
+    for index, item in enumerate(facility.machines):
+        try:
+            found.append(ServiceGroup(item.name, catalog.machine(item.machine), item.count))
+        except UnknownName as error:
+            problems.unknown(f"facility.machines[{index}].machine", error)
+    return tuple(found)
 
 
-def _racks(
-    pool: PoolPlan, choice: RackChoice | None, path: str, catalog: Catalog, problems: Problems
-) -> RackGroup | None:
-    """Racks of one pool: whole rack products, the number per rack that was declared, or as many as fit."""
-    machine = pool.machine
-    power = node_power(machine)
-    if machine.rack:
-        per_rack = machine.rack.nodes
-        full = machine.rack.power or power * per_rack
-        return RackGroup(pool.name, None, -(-pool.nodes // per_rack), per_rack, full, 0, "product")
-    if choice is None:
-        return None
-    rack = _rack(choice.type, f"{path}.type", catalog, problems)
+def _switches(fabrics: tuple[FabricPlan, ...], unknown: list[str], unsized: list[str]) -> Power:
+    total = _NONE
+    for fabric in fabrics:
+        for tier in fabric.tiers:
+            if tier.switch.power_max is None and tier.switch.power_typical is None:
+                _once(unknown, f"power of {tier.switch.name}")
+            if tier.switch.units is None:
+                _once(unsized, tier.switch.name)
+            total += switch_power(tier.switch) * switch_boxes(tier.count, tier.switch)
+    return total
+
+
+def _groups(
+    spec: ClusterSpec,
+    facility: Facility,
+    pools: tuple[PoolPlan, ...],
+    fabrics: tuple[FabricPlan, ...],
+    servers: Sequence[MachineGroup],
+    service: Sequence[MachineGroup],
+    catalog: Catalog,
+    problems: Problems,
+) -> tuple[RackGroup, ...]:
+    """Racks of each pool, then those of the network, then those of storage."""
+    quiet = Problems()  # what is wrong with the unit is said where cooling is decided
+    cdu = cast("Cdu | None", named("cdus", facility.cooling.cdu, "", catalog, quiet))
+    each = (facility.cooling.cdus or 1 + facility.cooling.cdu_spares) if cdu and cdu.form == "rack" else 0
+    known = Known(facility, catalog, problems, shelf_of(facility, catalog, problems), each * cdu.units if cdu else 0)
+    declared = [item.name for item in spec.pools]
+    groups: list[RackGroup] = []
+    for pool in pools:
+        index = declared.index(pool.name)
+        own = spec.pools[index].rack
+        choice, path = (own, f"pools[{index}].rack") if own else (facility.rack, "facility.rack")
+        fed = circuits_of(choice.pdu, choice.pdus, path, facility, catalog, problems) if choice else None
+        group = node_group(pool, choice, path, known, carried(fed[0], facility.power.redundancy) if fed else None)
+        if group is None:
+            continue
+        if fed and group.limited_by != "product":
+            group = replace(group, circuits=fed[0], pdu=fed[1])
+        group = with_leaves(group, fabrics, facility.cooling.kind)
+        if each and cdu and group.heat.liquid:
+            group = replace(group, cdus=each, cdu_units=cdu.units)
+        groups.append(group)
+    shared = facility.management
+    kind = shared.type or (facility.rack.type if facility.rack else None)
+    where = "facility.management.type" if shared.type else "facility.rack.type"
+    rack = Known(facility, catalog, problems if shared.type else quiet).rack(kind, where) if kind else None
     if rack is None:
-        return None
-    limit = choice.power or rack.max_power
-    most = fit(
-        units=machine.body.units,
-        power=power or None,
-        weight=machine.body.weight,
-        rack_units=rack.units,
-        rack_power=limit,
-        rack_load=rack.max_load,
-    )
-    if choice.nodes is None and (most is None or most.count < 1):
-        reason = (
-            f"not one {machine.name} fits a {rack.name} by {most.limited_by}"
-            if most
-            else (f"size and power of {machine.name} are not known, so racks cannot be filled")
+        return tuple(groups)
+    # switches and servers stand no denser than nodes: the hall's power and cooling reach no further
+    densest = largest(group.power for group in groups) or None
+    for what, runs, limit, count in (
+        ("network", network_runs(fabrics, groups) + server_runs(service), shared.power or densest, shared.racks),
+        ("storage", server_runs(servers), densest, None),
+    ):
+        pdu, pdus = (shared.pdu, shared.pdus) if what == "network" else (None, None)
+        fed = circuits_of(pdu, pdus, "facility.management", facility, catalog, problems)
+        carries = carried(fed[0], facility.power.redundancy) if fed else None
+        most = min((item for item in (limit, carries) if item), default=None)
+        found = shared_group(what, runs, rack, most, known, count)
+        if found:
+            groups.append(replace(found, circuits=fed[0], pdu=fed[1]) if fed else found)
+    return tuple(groups)
+
+
+def _energy(facility: Facility, site: SitePlan, it: Power, folder: Path, problems: Problems) -> EnergyPlan:
+    """The mix of a year: what the sources leave comes from the grid."""
+    supply = facility.energy
+    hours = read(supply.carbon_hours, folder, "facility.energy.carbon_hours",
+                 lambda text: column_of(text, "carbon", "gco2e_per_kwh", "carbon_intensity"), problems)  # fmt: skip
+    grid: CarbonIntensity | None = supply.carbon or (site.location.carbon if site.location else None)
+    if hours and supply.carbon is None:
+        grid = CarbonIntensity(sum(hours) / len(hours), "gCO2e/kWh")
+    parts: list[tuple[str, str, Fraction, Power | None, UnitPrice | None, CarbonIntensity | None]] = []
+    for item in supply.sources:
+        own = item.kind == "grid"
+        parts.append((item.name, item.kind, Fraction(repr(item.share)), item.power,
+                      item.price or (supply.price if own else None),
+                      item.carbon or (grid if own else None)))  # fmt: skip
+    left = 1 - sum((part[2] for part in parts), Fraction(0))
+    if left > 0:
+        parts.append(("grid", "grid", left, None, supply.price, grid))
+    mix = [Part(share, price, carbon) for _, _, share, _, price, carbon in parts]
+    return EnergyPlan(
+        sources=tuple(
+            SourcePlan(name, kind, float(share), it * share, limit, price, carbon)
+            for name, kind, share, limit, price, carbon in parts
         )
-        problems.error("rack-fit", path, reason, "set facility.rack.nodes, or take another rack")
-        return None
-    per_rack = choice.nodes or (most.count if most else 1)
-    if most and per_rack > most.count:
-        problems.error(
-            "rack-fit",
-            f"{path}.nodes",
-            f"{per_rack} × {machine.name} in a {rack.name}: only {most.count} fit by {most.limited_by}",
-            f"set nodes: {most.count}, or take another rack",
-        )
-    return RackGroup(
-        pool.name,
-        rack,
-        -(-pool.nodes // per_rack),
-        per_rack,
-        power * per_rack,
-        (machine.body.units or 0) * per_rack,
-        "declared" if choice.nodes else most.limited_by if most else "",
+        if supply.sources
+        else (),
+        price=mixed_price(mix),
+        carbon=mixed_carbon(mix),
+        carbon_by_hour=by_hour_of_day(hours) if hours else (),
     )

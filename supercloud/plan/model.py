@@ -7,17 +7,22 @@ Everything is plain frozen data; ``document.py`` says how it is published.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Literal
 
 from ..catalog import Accelerator, Location, Machine, Rack, SlurmRelease, Switch
 from ..errors import Finding
+from ..facility import Circuits, Heat
 from ..primitives.addresses import AddressRun, Block
 from ..primitives.nodes import HostRange, HostSet
-from ..primitives.quantity import Carbon, Duration, Energy, Length, Money, Power, Rate, Size
+from ..primitives.quantity import Carbon, Duration, Energy, Length, Mass, Money, Power, Rate, Size
 from ..spec import ClusterSpec
 from ..spec.pool import Slicing
 from ..spec.scheduler import KubernetesScheduler, Partition, SlurmScheduler
 from ..spec.tenant import Limits, Priority
+from .hall import CoolingPlan, EnergyPlan, PowerPlan, ServiceGroup
+from .network_model import NetworksPlan
+from .storage_model import CheckpointNeed, Design, ServerGroup
 
 __all__ = [
     "FabricPlan",
@@ -34,6 +39,8 @@ __all__ = [
     "RackGroup",
     "RackPlan",
     "SchedulerPlan",
+    "Service",
+    "ServerGroup",
     "SitePlan",
     "StoragePlan",
     "Suppressed",
@@ -129,6 +136,30 @@ class SwitchTier:
 
 
 @dataclass(frozen=True)
+class Service:
+    """Equal machines on a fabric that are no nodes: managers, storage, controllers, power distribution."""
+
+    name: str
+    count: int
+    links: int
+    """Of all of them together."""
+    speed: Rate | None
+    """Of a link."""
+    split: int = 1
+    """Links that share one leaf port."""
+    cage: str | None = None
+    product: str | None = None
+    part_number: str | None = None
+    ours: bool = True
+    """False: whoever brings the machines also brings their optics and manages them."""
+
+    @property
+    def ports(self) -> int:
+        """Leaf ports they take."""
+        return -(-self.links // self.split)
+
+
+@dataclass(frozen=True)
 class FabricPlan:
     """A network, counted: its switches and cables. ``wiring`` enumerates the links where we own them."""
 
@@ -147,6 +178,14 @@ class FabricPlan:
     """Nodes of one scalable unit."""
     wiring: object | None = field(default=None, compare=False, repr=False)
     """The topology package's fabric (of one plane)."""
+    role: str = "compute"
+    """Which adapters of the machines it joins."""
+    services: tuple[Service, ...] = ()
+    """Who has the reserved leaf ports, in the order of the ports; the managers come first."""
+    parts: object | None = field(default=None, compare=False, repr=False)
+    """Cables and transceivers of the catalog, read when they are first asked for."""
+    guids: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
+    """InfiniBand: device -> GUID, of a switch its own, of an adapter that of its port."""
 
     def switches(self, tier: str) -> int:
         """Switches of a tier, 0 where it has none."""
@@ -207,6 +246,12 @@ class StoragePlan:
     fabric: str | None
     basis: str
     """Where the throughput came from: declared, tier best of …, per TiB; empty where nothing was asked."""
+    servers: tuple[ServerGroup, ...] = ()
+    """On-prem, where its machines are known; also in ``Plan.servers``."""
+    design: Design | None = None
+    """How it is laid out on them."""
+    checkpoint: CheckpointNeed | None = None
+    """What was asked for checkpoints."""
 
 
 @dataclass(frozen=True)
@@ -224,6 +269,35 @@ class RackGroup:
     """Rack units used in a full rack."""
     limited_by: str
     """What ended the filling: units, power, weight, declared, product."""
+    kind: Literal["compute", "network", "storage"] = "compute"
+    """``network`` racks also hold service machines."""
+    weight: Mass | None = None
+    """Of what is in a full rack; None where a part is not known."""
+    limit: Power | None = None
+    """What its distribution, or the spec, lets it draw."""
+    heat: Heat = Heat()
+    """Of one full rack, by the way it leaves."""
+    circuits: Circuits | None = None
+    """None where nobody declared them, and in rack products."""
+    pdu: str = ""
+    """Distribution unit, where one is named."""
+    shelves: int = 0
+    """Power shelves of one rack."""
+    shelf_power: Power | None = None
+    """Of each of them."""
+    shelf_units: int = 0
+    """Rack units of each, where they are not part of a rack product."""
+    cdus: int = 0
+    """Distribution units of coolant within the rack."""
+    cdu_units: int = 0
+    """Rack units of each of those."""
+    top: tuple[str, ...] = ()
+    """Fabrics whose leaves stand with the nodes, one a rack."""
+
+    @property
+    def headroom(self) -> Power | None:
+        """What a full rack leaves of its limit; None where it has none."""
+        return self.limit - self.power if self.limit else None
 
 
 @dataclass(frozen=True)
@@ -243,16 +317,33 @@ class FacilityPlan:
     cost_year: Money | None
     carbon_year: Carbon | None
     cooling: str
+    servers: Power = Power(0, "W")
+    """Of storage servers and service machines."""
+    unsized: tuple[str, ...] = ()
+    """Things whose rack units nobody sourced: counted as one unit each."""
+    power: PowerPlan | None = None
+    heat: CoolingPlan | None = None
+    energy: EnergyPlan | None = None
+    service: tuple[ServiceGroup, ...] = ()
+    """Machines that are in no pool and not those of storage."""
 
     @property
     def node_racks(self) -> int:
         """Racks that hold nodes of pools."""
-        return sum(group.count for group in self.racks if group.pool)
+        return self._count("compute")
 
     @property
     def network_racks(self) -> int:
-        """Racks that hold switches."""
-        return sum(group.count for group in self.racks if not group.pool)
+        """Racks that hold switches and service machines."""
+        return self._count("network")
+
+    @property
+    def storage_racks(self) -> int:
+        """Racks that hold storage servers."""
+        return self._count("storage")
+
+    def _count(self, kind: str) -> int:
+        return sum(group.count for group in self.racks if group.kind == kind)
 
     @property
     def densest(self) -> Power:
@@ -264,14 +355,15 @@ class FacilityPlan:
 class Item:
     """Equal things that stand one above the other in a rack."""
 
-    what: Literal["node", "switch", "server", "manager", "power-shelf", "pdu", "cdu", "panel"]
+    what: Literal["node", "switch", "server", "manager", "power-shelf", "pdu", "cdu", "panel", "nvlink-switch",
+                  "management-switch"]  # fmt: skip
     of: str
-    """Pool of nodes, ``fabric/tier`` of switches, storage of servers, else the product."""
+    """Pool of nodes, ``fabric/tier`` of switches, group of servers (``scratch-oss``), else the product."""
     first: int
     """Index of the lowest within its pool, tier or kind, from 0."""
     count: int
     unit: int
-    """Lowest rack unit of the first, from 1 at the floor; 0 for what takes no unit (vertical PDUs)."""
+    """Lowest rack unit of the first, from 1 at the floor; 0 for what takes none (upright PDUs, CDUs in the row)."""
     height: int
     """Rack units of each."""
 
@@ -291,6 +383,10 @@ class RackPlan:
     units: int
     items: tuple[Item, ...]
     power: Power
+    zone: int | None = None
+    """Cooling zone, from 0: the racks whose liquid the same distribution units move. None where only air cools."""
+    group: int = -1
+    """Index of its group in the facility's ``racks``; -1 where it is of none."""
 
 
 @dataclass(frozen=True)
@@ -307,6 +403,18 @@ class LayoutPlan:
     def rows(self) -> int:
         """How many rows there are."""
         return max((rack.row for rack in self.racks), default=-1) + 1
+
+    def row_power(self) -> list[Power]:
+        """Power of each row."""
+        sums = [Fraction(0)] * self.rows
+        for rack in self.racks:
+            sums[rack.row] += rack.power.base
+        return [Power.of_base(value) for value in sums]
+
+    def run(self, one: RackPlan, other: RackPlan) -> Length:
+        """Way from rack to rack along the row and across the rows; what cables take up and down is not in it."""
+        along = abs(one.column - other.column) * self.rack_width.base
+        return Length.of_base(along + abs(one.row - other.row) * self.row_pitch.base)
 
 
 @dataclass(frozen=True)
@@ -350,6 +458,10 @@ class Plan:
     """On-prem, where racks are known."""
     tenants: tuple[TenantPlan, ...]
     max_time: Duration | None
+    networks: NetworksPlan | None = None
+    """On-prem: every subnet, name, address and AS number."""
+    servers: tuple[ServerGroup, ...] = ()
+    """Machines that are no nodes of a pool: those of storage."""
     findings: tuple[Finding, ...] = ()
     suppressed: tuple[Suppressed, ...] = ()
 

@@ -12,9 +12,11 @@ from ..spec.loader import Loaded
 from .checks import run_checks
 from .fabrics import fabrics_of
 from .facility import facility_of
+from .guids import with_guids
 from .layout import layout_of
 from .localities import localities_of
 from .model import Plan, SitePlan
+from .networks import networks_of
 from .pools import network_and_pools
 from .problems import Problems
 from .scheduling import scheduler_of, tenants_of
@@ -30,17 +32,20 @@ def resolve(spec: ClusterSpec | Loaded[ClusterSpec], catalog: Catalog | None = N
     """
     loaded = spec if isinstance(spec, Loaded) else None
     declared = loaded.model if loaded else cast(ClusterSpec, spec)
-    facts = catalog or catalog_for(declared, Path(loaded.document.file).parent if loaded else Path())
+    folder = Path(loaded.document.file).parent if loaded else Path()
+    facts = catalog or catalog_for(declared, folder)
     problems = Problems()
 
     site = _site(declared, facts)
     network, pools = network_and_pools(declared, facts, problems)
     scheduler = scheduler_of(declared, network, facts, problems)
-    fabrics = fabrics_of(declared, pools, facts, problems)
+    fabrics = with_guids(declared, fabrics_of(declared, pools, facts, problems), folder, problems)
     localities = localities_of(declared, pools, fabrics)
-    storage = storage_of(declared, pools, facts, problems)
-    facility = facility_of(declared, site, pools, fabrics, facts, problems)
-    layout = layout_of(declared, pools, fabrics, facility)
+    storage = storage_of(declared, network, pools, facts, problems)
+    servers = tuple(group for item in storage for group in item.servers)
+    networks = networks_of(declared, network, pools, fabrics, servers, facts, folder, problems)
+    facility = facility_of(declared, site, pools, fabrics, facts, problems, servers, folder)
+    layout = layout_of(declared, pools, fabrics, facility, servers)
     tenants = tenants_of(declared, problems)
 
     slurm = declared.scheduler if isinstance(declared.scheduler, SlurmScheduler) else None
@@ -58,6 +63,8 @@ def resolve(spec: ClusterSpec | Loaded[ClusterSpec], catalog: Catalog | None = N
         layout=layout,
         tenants=tenants,
         max_time=slurm.max_time if slurm else None,
+        networks=networks,
+        servers=servers,
         findings=tuple(problems.findings),
     )
     plan = run_checks(plan, facts)

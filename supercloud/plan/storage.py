@@ -1,4 +1,7 @@
-"""Storage: capacity and the throughput that was asked for, whichever way it was said."""
+"""Storage: capacity and the throughput that was asked for, whichever way it was said, and the servers that give it.
+
+How much is here, on which servers is in ``storage_servers``, how a product is laid out in ``storage_designs``.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +12,40 @@ from ..catalog.storage import TierRate
 from ..errors import UnknownName
 from ..primitives.quantity import Rate
 from ..spec import ClusterSpec, Storage
-from .model import PoolPlan, StoragePlan
+from .model import NetworkPlan, PoolPlan, StoragePlan
 from .problems import Problems
+from .storage_servers import Room, checkpoint_need, placed
 
-__all__ = ["storage_of"]
+__all__ = ["PARALLEL", "storage_of", "tier_rates"]
+
+# Kinds that feed accelerators: what the pools need is asked of them.
+PARALLEL = ("lustre", "weka", "storage-scale")
 
 
 def storage_of(
-    spec: ClusterSpec, pools: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems
+    spec: ClusterSpec, network: NetworkPlan, pools: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems
 ) -> tuple[StoragePlan, ...]:
     """Every file system and object store of the spec."""
-    fabrics = {fabric.name for fabric in spec.fabrics}
+    fabrics = {fabric.name: fabric for fabric in spec.fabrics}
+    room = Room(network, pools)
     plans = []
     for index, item in enumerate(spec.storage):
+        path = f"storage[{index}]"
         if item.fabric and item.fabric not in fabrics:
-            problems.unknown(f"storage[{index}].fabric", UnknownName("fabric", item.fabric, fabrics))
-        read, write, basis = _throughput(item, f"storage[{index}]", pools, catalog, problems)
-        plans.append(StoragePlan(item.name, item.kind, item.capacity, read, write, item.mount, item.fabric, basis))
+            problems.unknown(f"{path}.fabric", UnknownName("fabric", item.fabric, fabrics))
+        read, write, basis = _throughput(item, path, pools, catalog, problems)
+        checkpoint = checkpoint_need(item, path, problems)
+        if checkpoint and not item.throughput and (write is None or checkpoint.write > write):
+            write, basis = checkpoint.write, ", ".join(filter(None, (basis, "write by checkpoints")))
+        plan = StoragePlan(
+            item.name, item.kind, item.capacity, read, write, item.mount, item.fabric, basis, checkpoint=checkpoint
+        )
+        if spec.site.kind == "onprem" and item.kind != "managed":
+            floor = (read, write)
+            if item.kind in PARALLEL and read is None and write is None and _units(pools, catalog):
+                floor = tier_rates("good", pools, catalog)  # never below what the pools need
+            plan = placed(plan, item, path, floor, fabrics.get(item.fabric or ""), catalog, room, problems)
+        plans.append(plan)
     return tuple(plans)
 
 
@@ -59,24 +79,35 @@ def _by_tier(
     tier: str, path: str, pools: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems
 ) -> tuple[Rate | None, Rate | None, str]:
     """What the reference architecture asks for so many scalable units, in between linearly, beyond in proportion."""
+    found = _units(pools, catalog)
+    if found is None:
+        problems.error("storage-tier", path, "no accelerators to size a tier for", "set 'throughput' instead")
+        return None, None, ""
+    table, units = found
+    if not any(row.tier == tier for row in table.aggregate):
+        problems.error("storage-tier", path, f"{table.name} has no tier {tier!r}", "set 'throughput' instead")
+        return None, None, ""
+    read, write = tier_rates(tier, pools, catalog)
+    return read, write, f"tier {tier} of {table.name} for {units} unit{'s' * (units > 1)}"
+
+
+def tier_rates(tier: str, pools: tuple[PoolPlan, ...], catalog: Catalog) -> tuple[Rate | None, Rate | None]:
+    """Read and write of a tier for these pools; None where the table has no such tier, or nothing to size it by."""
+    found = _units(pools, catalog)
+    if found is None:
+        return None, None
+    table, units = found
+    rows = sorted((row for row in table.aggregate if row.tier == tier), key=lambda row: row.units)
+    return (_at(rows, units, "read"), _at(rows, units, "write")) if rows else (None, None)
+
+
+def _units(pools: tuple[PoolPlan, ...], catalog: Catalog) -> tuple[StorageTiers, int] | None:
+    """The table whose scalable unit is nearest to that of the machines, and how many of its units there are."""
     tables = [cast(StorageTiers, table) for table in catalog.all("storage-tiers")]
     accelerators = sum(pool.accelerators for pool in pools)
     largest_unit = max((_unit_accelerators(pool) for pool in pools), default=0)
-    # the table whose scalable unit is nearest to that of the machines
     table = min(tables, key=lambda table: (abs(table.unit_accelerators - largest_unit), table.name), default=None)
-    if table is None or not accelerators:
-        problems.error("storage-tier", path, "no accelerators to size a tier for", "set 'throughput' instead")
-        return None, None, ""
-    rows = sorted((row for row in table.aggregate if row.tier == tier), key=lambda row: row.units)
-    if not rows:
-        problems.error("storage-tier", path, f"{table.name} has no tier {tier!r}", "set 'throughput' instead")
-        return None, None, ""
-    units = max(1, -(-accelerators // table.unit_accelerators))
-    return (
-        _at(rows, units, "read"),
-        _at(rows, units, "write"),
-        f"tier {tier} of {table.name} for {units} unit{'s' * (units > 1)}",
-    )
+    return (table, max(1, -(-accelerators // table.unit_accelerators))) if table and accelerators else None
 
 
 def _unit_accelerators(pool: PoolPlan) -> int:

@@ -16,7 +16,9 @@ def rows(plan: Plan) -> list[Row]:
     result = [("cluster", plan.name, f"{where} at {plan.site.place}, {title} {plan.scheduler.version}")]
     result += [("pool", pool.name, _pool(pool)) for pool in plan.pools]
     result += [("fabric", fabric.name, _fabric(fabric)) for fabric in plan.fabrics]
-    result += [("storage", item.name, _storage(item)) for item in plan.storage]
+    for item in plan.storage:
+        result.append(("storage", item.name, _storage(item)))
+        result += [("servers", item.name, _servers(item))] if item.servers else []
     for tenant in plan.tenants:
         result.append(("tenant", tenant.name, f"share {tenant.fraction:.0%}, {tenant.priority} priority"))
     if plan.facility:
@@ -56,24 +58,77 @@ def _storage(item: StoragePlan) -> str:
     return ", ".join(part for part in parts if part)
 
 
+def _servers(item: StoragePlan) -> str:
+    parts = [f"{group.count} × {group.machine.name} ({group.role}), {group.hosts}" for group in item.servers]
+    design = item.design
+    if design:
+        rates = [f"{side} {rate.bytes_text}" for side, rate in (("read", design.read), ("write", design.write)) if rate]
+        given = f", give {', '.join(rates)}" if rates else ""
+        parts.append(f"hold {design.usable}{given}{' by their ports' * (design.bound == 'ports')}")
+    return ", ".join(parts)
+
+
 def _facility(hall: FacilityPlan) -> list[Row]:
     result = []
     for group in hall.racks:
-        what = f"{group.nodes_per_rack} nodes" if group.pool else "switches"
+        what = (
+            f"{group.nodes_per_rack} nodes" if group.pool else {"network": "switches", "storage": "servers"}[group.kind]
+        )
         racks = f"{group.count} rack{'s' * (group.count > 1)} of {what}"
         rack = f" in {group.rack.name}" if group.rack else ""
         power = f"{group.power} each" if group.power else "power unknown"
-        result.append(("racks", group.pool or "network", f"{racks}{rack}, {power}"))
+        result.append(("racks", group.pool or group.kind, f"{racks}{rack}, {power}"))
     over = f" of {hall.budget}" if hall.budget else ""
+    others = f", servers {hall.servers}" if hall.servers else ""
     result.append(
         (
             "power",
             "",
-            f"{hall.it}{over} (nodes {hall.nodes}, switches {hall.switches or 'unknown'}), {hall.cooling} cooling",
+            f"{hall.it}{over} (nodes {hall.nodes}, switches {hall.switches or 'unknown'}{others}), "
+            f"{hall.cooling} cooling",
         )
     )
+    result += _power(hall) + _cooling(hall)
     year = [f"{hall.energy_year} of IT energy"]
     year.append(str(hall.cost_year) if hall.cost_year else "cost unknown (no energy price)")
     year.append(str(hall.carbon_year) if hall.carbon_year else "carbon unknown")
     result.append(("year", "", ", ".join(year) + ", at full power"))
+    return result
+
+
+def _power(hall: FacilityPlan) -> list[Row]:
+    feeds = hall.power.feeds if hall.power else None
+    if feeds is None or hall.power is None:
+        return []
+    result: list[Row] = []
+    if feeds.after_loss:
+        capacity = f" of {feeds.capacity}" if feeds.capacity else ""
+        result.append(("feeds", "", f"{feeds.count}, {feeds.scheme}: {feeds.share} each, {feeds.after_loss}{capacity} "
+                                    "after the loss of one"))  # fmt: skip
+    if hall.power.losses:
+        result.append(("meter", "", f"{hall.power.meter}: {hall.power.losses} lost on the way"))
+    return result
+
+
+def _cooling(hall: FacilityPlan) -> list[Row]:
+    heat = hall.heat
+    if heat is None:
+        return []
+    result: list[Row] = []
+    if heat.loop:
+        wet = heat.heat.liquid + heat.heat.door
+        parts = [f"{'up to ' if heat.assumed else ''}{wet} in the liquid, {heat.heat.air} in the air"]
+        if heat.loop.flow is not None:
+            parts.append(f"{heat.loop.flow} at a rise of {heat.loop.step}")
+        if heat.loop.cdu and heat.loop.units:
+            zones = f" in {len(heat.loop.zones)} zones" if len(heat.loop.zones) > 1 else ""
+            parts.append(f"{heat.loop.units} × {heat.loop.cdu.name}{zones}")
+        result.append(("cooling", "", ", ".join(parts)))
+    if heat.free_hours is not None and heat.outdoor_limit is not None:
+        result.append(("outdoors", "", f"{heat.free_hours} of {heat.hours} hours cool without a chiller "
+                                       f"(up to {heat.outdoor_limit})"))  # fmt: skip
+    if heat.pue is not None and not heat.declared_pue:
+        least = "at least " if heat.pue_is == "at least" else ""
+        missing = f" (not known: {', '.join(heat.overhead.missing)})" if least else ""
+        result.append(("pue", "", f"{least}{heat.pue:.3f}{missing}"))
     return result

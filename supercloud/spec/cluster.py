@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from .base import Model, Name, Text, unique
-from .fabric import Fabric
+from .fabric import Cidr, Fabric
 from .facility import Facility
 from .pool import Pool, twice_named
 from .scheduler import Scheduler
@@ -17,8 +17,6 @@ from .tenant import Tenant
 
 __all__ = ["ClusterSpec", "Network", "Suppression"]
 
-Cidr = Annotated[str, Field(pattern=r"^[0-9a-fA-F.:]{2,45}/\d{1,3}$")]
-
 
 class Network(Model):
     """The ordinary network: addresses and names."""
@@ -27,6 +25,12 @@ class Network(Model):
     """Addresses of the whole cluster; empty means 10.0.0.0/8 on-prem and 10.0.0.0/16 on a cloud."""
     domain: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)] | None = None
     """DNS domain of the hosts; empty means <name>.internal."""
+    fabrics: Cidr | None = None
+    """On-prem only: addresses of the nodes' links to fabrics; empty means 172.16.0.0/12."""
+    management: Cidr | None = None
+    """On-prem only: addresses of BMCs and switches; empty means 100.64.0.0/10."""
+    macs: Text | None = None
+    """On-prem only: a CSV file of host,network,mac (network is in-band, bmc or switch), relative to the spec's file."""
     id: Text | None = None
     """Clouds only: an existing network to use."""
     subnets: tuple[Text, ...] = ()

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from ..primitives.quantity import Rate
-from .base import Count, Model, Name, Natural, Text
+from ..primitives.quantity import Rate, Size
+from .base import Count, Flag, Model, Name, Natural, Text, unique
 
-__all__ = ["Fabric", "FabricKind", "Manager", "Oversubscription", "Switches"]
+__all__ = ["Cabling", "Fabric", "FabricKind", "Join", "Manager", "Oversubscription", "Partition", "Service",
+           "Switches"]  # fmt: skip
 
 FabricKind = Literal["infiniband", "roce", "ethernet", "efa", "gpudirect-tcpx", "ici"]
+
+
+Cidr = Annotated[str, Field(pattern=r"^[0-9a-fA-F.:]{2,45}/\d{1,3}$")]
+Dscp = Annotated[Natural, Field(le=63)]
+Priority = Annotated[Natural, Field(le=7)]
+Mtu = Annotated[Count, Field(ge=1280, le=9216)]
 
 
 class Switches(Model):
@@ -20,6 +27,47 @@ class Switches(Model):
     leaf: Text
     spine: Text | None = None
     core: Text | None = None
+
+
+class Systems(Model):
+    """The operating system of the switches of each tier, where they differ."""
+
+    leaf: Text
+    spine: Text | None = None
+    core: Text | None = None
+
+
+class Routing(Model):
+    """The underlay of an Ethernet fabric: eBGP, a session a link."""
+
+    asn_range: Annotated[str, Field(pattern=r"^\d{1,10}-\d{1,10}$")] | None = None
+    """AS numbers for switches, such as 4200000000-4200009999; empty means a part of the private range."""
+    bfd: Flag = False
+    """Watch every session with BFD besides."""
+
+
+class Ecn(Model):
+    """When a queue marks packets."""
+
+    min: Size
+    max: Size
+    probability: Annotated[Count, Field(le=100)]
+    """Percent at ``max``."""
+
+
+class Qos(Model):
+    """Departures from the lossless contract of the catalog; switches and hosts follow it alike."""
+
+    dscp: Dscp | None = None
+    priority: Priority | None = None
+    """Priority, traffic class and queue of RDMA data; the only one that PFC pauses."""
+    cnp_dscp: Dscp | None = None
+    cnp_priority: Priority | None = None
+    """Of congestion notifications, served strictly first."""
+    mtu: Mtu | None = None
+    """Of links between switches."""
+    host_mtu: Mtu | None = None
+    ecn: Ecn | None = None
 
 
 class Oversubscription(Model):
@@ -33,7 +81,62 @@ class Manager(Model):
     """Subnet-manager appliances on ports of the leaves."""
 
     links: Natural
-    """Leaf ports they take, in the whole fabric."""
+    """Links they have, in the whole fabric."""
+    appliances: Count | None = None
+    """How many there are; empty means one a link."""
+    speed: Rate | None = None
+    """Of a link; empty means the fabric's. With half of it two links share a leaf port through a splitter."""
+    cage: Text | None = None
+    """Form of the cages its links leave through: osfp, qsfp112, rj45 …; empty means that no cable can be chosen."""
+    product: Text | None = None
+    """What the bill of material calls one."""
+    part_number: Text | None = None
+
+
+class Service(Model):
+    """Machines on a fabric that are no nodes of a pool: storage, management. The same name in several fabrics means
+    the same machines."""
+
+    name: Name
+    count: Count
+    """Machines."""
+    links: Count = 1
+    """Of each machine."""
+    speed: Rate | None = None
+    """Of a link; empty means the fabric's. With half of it two links share a leaf port through a splitter."""
+    cage: Text | None = None
+    """Form of the cages its links leave through: osfp, qsfp112, rj45 …; empty means that no cable can be chosen."""
+    product: Text | None = None
+    """What the bill of material calls one."""
+    part_number: Text | None = None
+    ours: Flag = True
+    """False: whoever brings the machines also brings their optics and manages them."""
+
+
+class Join(Model):
+    """Links from every leaf into the topmost switches of another fabric, over the leaves' uplink ports."""
+
+    fabric: Name
+    links: Count
+
+
+class Partition(Model):
+    """Who may talk to whom on an InfiniBand fabric."""
+
+    tenant: Name
+    pkey: Annotated[Count, Field(le=0x7FFE)] | None = None
+    """15 bits, without the bit of membership; empty means the next free one from 16."""
+    hosts: Text | None = None
+    """Whose adapters are in it, such as train-[0001-0064]; empty means all of the fabric."""
+
+
+class Cabling(Model):
+    """Which cables may be used."""
+
+    media: tuple[Literal["dac", "acc", "copper", "aoc", "fibre"], ...] = ()
+    """Kinds of cable; empty means whatever reaches, the simplest first."""
+    spares: Annotated[float, Field(strict=True, ge=0, le=1)] = 0
+    """Cables and transceivers to keep, as a part of those in use, rounded up for each item."""
 
 
 class Fabric(Model):
@@ -48,6 +151,14 @@ class Fabric(Model):
     """Name of a switch in the catalog, for all tiers."""
     switches: Switches | None = None
     """Instead of ``switch``: one for each tier."""
+    os: Text | None = None
+    """Operating system of the switches, in the catalog's ``network-systems``; empty means the maker's."""
+    systems: Systems | None = None
+    """Instead of ``os``: one for each tier."""
+    routing: Routing = Routing()
+    qos: Qos = Qos()
+    subnet: Cidr | None = None
+    """Addresses of the nodes' links; empty means a part of ``network.fabrics``."""
     speed: Rate | None = None
     """Speed of a node's link; empty means what the machine's adapters and the switch have in common."""
     rails: Count | None = None
@@ -70,3 +181,29 @@ class Fabric(Model):
     dims: Annotated[tuple[Count, ...], Field(min_length=2, max_length=3)] | None = None
     """Torus only: nodes along each dimension."""
     manager: Manager | None = None
+    services: Annotated[tuple[Service, ...], Field(max_length=256)] = ()
+    """Further machines on leaf ports."""
+    spines: Count | None = None
+    """Spines (of a pod); empty means as few as have ports for all uplinks."""
+    peer_links: Natural = 0
+    """Links between the two leaves of a pair, where a node has one port on each (multi-chassis link aggregation)."""
+    exits: Natural = 0
+    """Links from the topmost switches to the building's network."""
+    joins: Join | None = None
+    cabling: Cabling | None = None
+    sharp: Flag = False
+    """InfiniBand: reductions in the switches (SHARP), where it is licensed."""
+    adaptive_routing: Flag = False
+    """InfiniBand: adaptive routing, where the subnet manager is licensed for it."""
+    guids: Text | None = None
+    """InfiniBand: a file with GUIDs, relative to the spec's: what ibnetdiscover printed, or lines of name and GUID."""
+    partitions: Annotated[tuple[Partition, ...], Field(max_length=4096)] = ()
+    """InfiniBand: empty means one for each tenant, with all nodes in it."""
+    subnet_manager: Literal["opensm", "nvidia"] = "opensm"
+    """InfiniBand: the open subnet manager, or NVIDIA's (in UFM, DOCA or the switch) with engines of its own."""
+
+    @model_validator(mode="after")
+    def _unique_services(self) -> Fabric:
+        for twice in unique(self.services):
+            raise ValueError(f"services: {twice!r} is there twice; names are unique")
+        return self

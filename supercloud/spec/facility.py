@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from ..primitives.quantity import CarbonIntensity, Flow, Power, Temperature, UnitPrice, Voltage
-from .base import Count, Model, Number, Text
+from pydantic import Field, model_validator
 
-__all__ = ["Cooling", "EnergySupply", "Facility", "PowerSupply", "RackChoice"]
+from ..primitives.quantity import (
+    CarbonIntensity,
+    Current,
+    Flow,
+    Length,
+    Power,
+    Temperature,
+    TemperatureStep,
+    UnitPrice,
+    Voltage,
+)
+from .base import Count, Model, Name, Natural, Number, Ratio, Text, unique
+
+__all__ = ["Cooling", "EnergySource", "EnergySupply", "Facility", "ManagementRacks", "PowerSupply", "RackChoice",
+           "ServiceMachines"]  # fmt: skip
+
+
+Few = Annotated[Count, Field(le=256)]
 
 
 class RackChoice(Model):
@@ -18,6 +34,33 @@ class RackChoice(Model):
     """Nodes per rack; empty means as many as fit by units, power and weight."""
     power: Power | None = None
     """Power a rack may draw; empty means what the rack is made for."""
+    pdu: Text | None = None
+    """Distribution unit in the catalog."""
+    pdus: Few | None = None
+    """Distribution units of a rack, one circuit each; empty means one for each feed."""
+
+
+class ManagementRacks(Model):
+    """Racks for switches and service machines."""
+
+    racks: Count | None = None
+    """How many; empty means as few as hold them by units and power."""
+    type: Text | None = None
+    """Empty means the rack of the nodes."""
+    power: Power | None = None
+    """Power one may draw; empty means no more than the densest rack of nodes."""
+    switches: Count | None = None
+    """Most switches in one, as cables leave room for no more."""
+    pdu: Text | None = None
+    pdus: Few | None = None
+
+
+class ServiceMachines(Model):
+    """Equal machines that are in no pool: management servers, subnet managers."""
+
+    name: Name
+    machine: Text
+    count: Count = 1
 
 
 class PowerSupply(Model):
@@ -27,8 +70,29 @@ class PowerSupply(Model):
     """IT power of the hall."""
     feeds: Count = 2
     redundancy: Literal["N", "N+1", "2N", "3N/2"] = "N"
+    """What must go on after the loss of one feed: N nothing, the others everything."""
     voltage: Voltage | None = None
     """Line-to-line voltage of the three-phase supply."""
+    circuit: Current | None = None
+    """Breaker of the circuit of one rack PDU."""
+    continuous: Annotated[Ratio, Field(gt=0)] = 0.8
+    """Part of a breaker's rating that may be drawn all the time: 0.8 in North America (NEC 210.20)."""
+    power_factor: Annotated[Ratio, Field(gt=0)] = 1.0
+    """Of the machines; 1 gives the most a circuit can carry."""
+    feed: Power | None = None
+    """What each feed carries."""
+    row: Power | None = None
+    """What the distribution of one row carries."""
+    shelf: Text | None = None
+    """Power shelf in the catalog, for racks whose machines hang on a busbar."""
+    ups: Text | None = None
+    """UPS in the catalog; empty means none is counted."""
+    distribution: Annotated[Ratio, Field(gt=0)] | None = None
+    """Efficiency of transformers and cables between the meter and the racks; empty means not known."""
+    swing: Ratio | None = None
+    """Part of the nodes' power that comes and goes at once, as synchronous training does between its phases."""
+    swing_limit: Power | None = None
+    """Step of load the supply takes."""
 
 
 class Cooling(Model):
@@ -39,6 +103,41 @@ class Cooling(Model):
     """Temperature of the water (or, for air, of the air) given to the machines."""
     flow: Flow | None = None
     """Water flow available for the hall."""
+    step: TemperatureStep | None = None
+    """Rise from supply to return; empty means what the coolant is usually drawn for."""
+    coolant: Text = "pg25"
+    """Of the loop through the racks."""
+    cdu: Text | None = None
+    """Coolant distribution unit in the catalog."""
+    cdus: Few | None = None
+    """Distribution units of each zone; empty means those that are needed and the spares."""
+    cdu_spares: Annotated[Natural, Field(le=256)] = 1
+    """Units that may fail in each zone."""
+    zone: Count | None = None
+    """Racks that share distribution units; empty means all."""
+    rejection: Text | None = None
+    """How heat leaves the site: heat-rejection in the catalog."""
+    chiller: Text | None = None
+    """Chiller for the hours that ``rejection`` cannot; heat-rejection in the catalog."""
+    weather: Text | None = None
+    """Hourly weather, CSV or EPW, relative to the spec's file."""
+    air_class: Text | None = None
+    """ASHRAE class of the air-cooled machines, where the catalog does not say what they take."""
+    fans: Power | None = None
+    """Fans of the hall and of heat rejection, and pumps of the building."""
+
+
+class EnergySource(Model):
+    """One way the site gets its energy."""
+
+    name: Name
+    kind: Literal["grid", "contract", "on-site"]
+    share: Annotated[Ratio, Field(gt=0)]
+    """Of the energy of a year."""
+    power: Power | None = None
+    """The most it gives at once."""
+    price: UnitPrice | None = None
+    carbon: CarbonIntensity | None = None
 
 
 class EnergySupply(Model):
@@ -47,15 +146,39 @@ class EnergySupply(Model):
     price: UnitPrice | None = None
     carbon: CarbonIntensity | None = None
     """Carbon of the supply; empty means that of the place, where the catalog has it."""
+    carbon_hours: Text | None = None
+    """Carbon of the grid by hour in g/kWh: a CSV file, relative to the spec's file."""
+    sources: Annotated[tuple[EnergySource, ...], Field(max_length=64)] = ()
+    """Contracts and own generation; what they leave comes from the grid."""
+
+    @model_validator(mode="after")
+    def _parts(self) -> EnergySupply:
+        for twice in unique(self.sources):
+            raise ValueError(f"sources: {twice!r} is there twice; names are unique")
+        total = sum(source.share for source in self.sources)
+        if total > 1 + 1e-9:
+            raise ValueError(f"the shares of the sources add up to {total:g}: more than all of the energy")
+        return self
 
 
 class Facility(Model):
     """The hall."""
 
     rack: RackChoice | None = None
+    management: ManagementRacks = ManagementRacks()
+    machines: Annotated[tuple[ServiceMachines, ...], Field(max_length=256)] = ()
+    """Machines that are in no pool and are not those of storage."""
     power: PowerSupply = PowerSupply()
     cooling: Cooling = Cooling()
     energy: EnergySupply = EnergySupply()
     pue: Number | None = None
     """Facility energy over IT energy, where it is known."""
     racks_per_row: Count | None = None
+    reach: Length | None = None
+    """Longest cable run there may be; leaves then stand among the racks they serve. Empty means no limit."""
+
+    @model_validator(mode="after")
+    def _unique_machines(self) -> Facility:
+        for twice in unique(self.machines):
+            raise ValueError(f"machines: {twice!r} is there twice; names are unique")
+        return self

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from ..primitives.quantity import Duration, Size
-from .base import Model, Name, Ratio, Text
+from ..primitives.quantity import Duration, Money, Price, Rate, Size
+from .base import Flag, Model, Name, Ratio, Text
 from .tenant import Budget
 
 __all__ = ["Connection", "DataSet", "FleetSpec", "Member", "Policy"]
@@ -32,6 +32,12 @@ class Member(Model):
     """Its spec's file, relative to the fleet's."""
     connect: Connection | None = None
     """Empty means: plan only."""
+    prices: dict[Name, Price] = {}
+    """Of one node of each pool; without it, what its energy costs, where that is known."""
+    egress: Money | None = None
+    """Price of each TB of data that leaves it; empty means nothing."""
+    uplink: Rate | None = None
+    """How fast data leaves it; empty means that nobody knows."""
 
 
 class Policy(Model):
@@ -41,6 +47,8 @@ class Policy(Model):
     weights: dict[Literal["cost", "carbon", "wait", "topology", "fragmentation"], Ratio] = {}
     max_wait: Duration | None = None
     """A job that would wait longer goes to a dearer place."""
+    failures: Text = "meta-rsc-1"
+    """How often nodes fail: failure-rates of the catalog. Checkpoints are proposed from it."""
 
 
 class DataSet(Model):
@@ -49,6 +57,8 @@ class DataSet(Model):
     name: Name
     size: Size
     at: Annotated[tuple[Annotated[str, Field(pattern=r"^[a-z][-a-z0-9]*/[a-z][-a-z0-9]*$")], ...], Field(min_length=1)]
+    stays: Flag = False
+    """It may not leave the clusters that hold it."""
 
 
 class FleetSpec(Model):

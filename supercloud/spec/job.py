@@ -6,12 +6,13 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, StrictInt, model_validator
 
-from ..primitives.quantity import Duration, Price, Size
+from ..primitives.quantity import Duration, Money, Price, Size
 from .base import Count, Flag, Model, Name, Natural, Ratio, Text
 from .storage import Mount
 from .tenant import Priority
+from .training import ModelShape
 
-__all__ = ["Accelerators", "Checkpoint", "JobSpec", "Parallelism", "Place", "RetryRule", "Secret"]
+__all__ = ["Accelerators", "Checkpoint", "JobSpec", "ModelShape", "Parallelism", "Place", "RetryRule", "Secret"]
 
 EnvName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=128)]
 Argument = Annotated[str, Field(max_length=131_072, pattern=r"^[^\x00]*$")]
@@ -31,8 +32,16 @@ class Accelerators(Model):
     """At least this much memory each."""
     fraction: Annotated[float, Field(strict=True, gt=0, le=1)] | None = None
     """A part of one accelerator, where the pool is sliced."""
-    profile: Annotated[str, Field(pattern=r"^[0-9]+g\.[0-9]+gb(\+[a-z.]+)?$")] | None = None
-    """A MIG profile."""
+    profile: Annotated[str, Field(pattern=r"^[0-9]+g\.[0-9]+gb(\+[a-z.]+)?$", max_length=32)] | None = None
+    """A MIG profile; ``count`` then counts instances."""
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Accelerators:
+        if self.fraction is not None and self.profile is not None:
+            raise ValueError("a part of an accelerator is asked for by 'fraction' or by 'profile', not both")
+        if not self.count and (self.fraction is not None or self.profile is not None):
+            raise ValueError("a part of an accelerator is asked for, but count is 0; set count to 1")
+        return self
 
 
 class Parallelism(Model):
@@ -57,6 +66,10 @@ class Checkpoint(Model):
     path: Mount
     every: Duration | None = None
     """Empty means: proposed from the fleet's failure rate."""
+    size: Size | None = None
+    """Of one checkpoint; empty means: 14 bytes for each parameter of ``model``."""
+    write: Duration | None = None
+    """Training stands still so long for it; empty means: its size at the write throughput of its file system."""
 
 
 class RetryRule(Model):
@@ -82,9 +95,12 @@ class Place(Model):
     nodes: tuple[Text, ...] = ()
     """Pinned nodes, for those who must."""
     max_price: Price | None = None
+    """Of one node."""
     carbon: Literal["ignore", "prefer-low"] = "ignore"
     data: tuple[Name, ...] = ()
     """Data sets or file systems it reads; moving them costs."""
+    regions: tuple[Text, ...] = ()
+    """Places or regions it must stay in; empty means any."""
     near: Literal["any", "scale-up", "leaf", "pod", "fabric"] | None = None
     """The smallest domain that must hold the whole job; empty means: derived from ``parallelism``."""
 
@@ -103,6 +119,8 @@ class JobSpec(Model):
     """Nodes; empty means as few whole ones as hold the accelerators."""
     tasks_per_node: Count = 1
     parallelism: Parallelism | None = None
+    model: ModelShape | None = None
+    """What it trains: says whether it fits the memory, and what would."""
     time_limit: Duration | None = None
     tenant: Name | None = None
     priority: Priority = "normal"
@@ -119,6 +137,8 @@ class JobSpec(Model):
     """Jobs that must have completed before."""
     deadline: Duration | None = None
     """Latest end, counted from the submission."""
+    budget: Money | None = None
+    """The most it may cost until its time limit."""
     weights: dict[Literal["cost", "carbon", "wait", "topology", "fragmentation"], Ratio] = {}
     place: Place = Place()
 
@@ -132,7 +152,37 @@ class JobSpec(Model):
                 f"parallelism: tensor {of.tensor} × pipeline {of.pipeline} × data {of.data} × context {of.context} = "
                 f"{of.total}, but accelerators.count is {self.accelerators.count}"
             )
+        if self.parallelism:
+            self._divides(self.parallelism)
+        if self.parallelism and (self.accelerators.fraction or self.accelerators.profile):
+            raise ValueError("parallelism is over whole accelerators; leave out accelerators.fraction and profile")
+        if self.deadline and self.time_limit and self.time_limit > self.deadline:
+            raise ValueError(f"time_limit {self.time_limit} is more than the deadline, {self.deadline}")
         return self
+
+    def _divides(self, of: Parallelism) -> None:
+        """What must divide what, and does not."""
+        if (of.data * of.context) % of.expert:
+            raise ValueError(
+                f"parallelism: expert {of.expert} does not divide data {of.data} × context {of.context}: "
+                "expert groups lie inside the data groups"
+            )
+        if (model := self.model) is None:
+            return
+        for what, count, by, ways in (
+            ("model.layers", model.layers, "pipeline stages", of.pipeline),
+            ("model.sequence", model.sequence, "context-parallel parts", of.context),
+            ("model.heads", model.heads, "tensor-parallel parts", of.tensor),
+        ):
+            if count is not None and ways > count:
+                raise ValueError(f"parallelism: {ways} {by} are more than {what}, {count}")
+        for what, count, by, ways in (
+            ("model.sequence", model.sequence, "context", of.context),
+            ("model.heads", model.heads, "tensor", of.tensor),
+            ("model.hidden", model.hidden, "tensor", of.tensor),
+        ):
+            if count is not None and count % ways:
+                raise ValueError(f"parallelism: {by} {ways} does not divide {what}, {count}")
 
     @property
     def accelerator_count(self) -> int:

@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ..primitives.quantity import Rate, Size
-from .base import Count, Model, Name, Text
+from ..primitives.quantity import Duration, Rate, Size
+from .base import Count, Flag, Model, Name, Natural, Number, Text
 
-__all__ = ["Mount", "Servers", "Storage", "Throughput"]
+__all__ = ["Checkpoint", "Mount", "Protection", "Servers", "Storage", "Throughput"]
 
 Mount = Annotated[str, Field(pattern=r"^/[A-Za-z0-9._/-]*$", max_length=255)]
 
@@ -27,6 +27,37 @@ class Servers(Model):
     machine: Text
     count: Count | None = None
     """How many; empty means as many as capacity and throughput need."""
+    throughput: Throughput | None = None
+    """What one of them gives, measured or promised; empty means that its network ports are the only bound known."""
+    pairs: Flag = True
+    """They stand in pairs that see each other's drives, so that one takes over from the other (Lustre)."""
+
+
+class Protection(Model):
+    """How data is spread over drives or servers, where the product's own way is not wanted."""
+
+    data: Count | None = None
+    """Data parts of a stripe or parity group."""
+    parity: Count | None = None
+    spares: Natural | None = None
+    """WEKA: servers whose capacity is held back for rebuilding."""
+    copies: Count | None = None
+    """Storage Scale: copies of data and metadata."""
+
+
+class Checkpoint(Model):
+    """The training state it must take: throughput and capacity follow from it."""
+
+    parameters: Number
+    """Of the model, such as 405.0e+9."""
+    bytes_per_parameter: Number = 14
+    """Of the saved state: 14 is bf16 weights with fp32 master weights and both moments of Adam."""
+    stall: Duration | None = None
+    """Training may stand still so long while it is written."""
+    interval: Duration | None = None
+    """Or: it is written beside training, and done before the next one begins."""
+    keep: Count = 1
+    """How many are kept."""
 
 
 class Storage(Model):
@@ -48,5 +79,16 @@ class Storage(Model):
     fabric: Name | None = None
     """Fabric it is reached over; empty means the ordinary network."""
     servers: Servers | None = None
+    metadata: Servers | None = None
+    """Lustre: the metadata servers; empty means machines like the others."""
+    protection: Protection = Protection()
+    checkpoint: Checkpoint | None = None
+    """Sizes it for saving the training state, too."""
+    average_file: Size | None = None
+    """Lustre: sizes the metadata; empty means what its manual takes as an example."""
+    data_on_metadata: Flag = False
+    """Lustre: small files live on the metadata targets."""
+    interface: Text | None = None
+    """Network interface of servers and clients it is reached over (ib0); empty means the usual one of the fabric."""
     import_from: Text | None = None
     """An object store it is linked to (``s3://bucket/prefix``)."""

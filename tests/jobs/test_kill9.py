@@ -12,6 +12,7 @@ from pathlib import Path
 from jobs.waiting import eventually, stop_agent
 
 from supercloud.jobs import api
+from supercloud.jobs.placement import place
 from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.states import State
 from supercloud.jobs.store import Store
@@ -39,6 +40,7 @@ def test_kill_9(tmp_path: Path, plan: Plan) -> None:
     folder, ran, returned = tmp_path / "jobs", tmp_path / "ran", tmp_path / "returned"
     chance = random.Random(20261120)
     agents = 0
+    place(JobSpec.model_validate({"name": "job", "command": ["true"], "accelerators": {"count": 1}}), plan)  # warm
     for trial in range(TRIALS):
         child = os.fork()  # the parent has no connection open: each child is a process of its own to SQLite
         if child == 0:

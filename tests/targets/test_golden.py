@@ -1,7 +1,7 @@
 """Every example's whole rendering, compared with what was looked at and committed.
 
-Files of more than 64 KiB are kept as a digest and a number of lines. ``make golden`` writes them anew: look at the
-difference before committing it.
+Files of more than 64 KiB are kept as a digest and a number of lines, bundles of more than 200 files as one digest.
+``make golden`` writes them anew: look at the difference before committing it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from supercloud.targets import render, targets_for
 
 GOLDEN = ROOT / "tests" / "golden"
 LARGE = 64 * 1024
+MANY = 200
 
 
 def rendered(example: Path) -> dict[str, str]:
@@ -28,14 +29,25 @@ def rendered(example: Path) -> dict[str, str]:
     texts: dict[str, str] = {}
     digests = []
     for target in targets_for(plan):
-        for path, text in render(plan, target).items():
-            text = text.replace(f"supercloud {__version__}", "supercloud VERSION")
+        bundle = {
+            path: text.replace(f"supercloud {__version__}", "supercloud VERSION")
+            for path, text in render(plan, target).items()
+        }
+        if len(bundle) > MANY:
+            whole = "".join(f"{path}\n{text}" for path, text in bundle.items())
+            digests.append(f"{digest(whole)}  {len(bundle)} files  {target}\n")
+            continue
+        for path, text in bundle.items():
             if len(text) <= LARGE:
                 texts[f"{target}/{path}"] = text
             else:
                 lines = text.count("\n")
-                digests.append(f"{hashlib.sha256(text.encode()).hexdigest()}  {lines} lines  {target}/{path}\n")
+                digests.append(f"{digest(text)}  {lines} lines  {target}/{path}\n")
     return texts | ({"LARGE-FILES": "".join(digests)} if digests else {})
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.parent.name)

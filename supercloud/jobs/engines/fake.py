@@ -1,13 +1,15 @@
 """A pretended cluster for tests, documentation and demonstrations: jobs do what their own command says.
 
 ``command: [fake, QUEUED, RUNNING, "FAILED:3"]`` lists one state per question that is asked about the job; the last one
-stays. ``REQUEUE`` is QUEUED in the next attempt, ``SILENT`` no answer. Any other command is queued, runs and completes.
+stays. ``REQUEUE`` is QUEUED in the next attempt, ``SILENT`` no answer; what follows a ``|`` is for the next engine that
+gets it. Any other command is queued, runs and completes.
 What the pretended cluster knows is on the disk, as a real one's knowledge outlives its users.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from typing import Any
 from ...errors import EngineError
 from ...spec import JobSpec
 from ...spec.fleet import Connection
-from ..environment import job_env
+from ..environment import epoch_before, job_env, launch_of
 from ..placement import Placement
 from ..states import State
 from ..submission import Status, Submission
@@ -39,7 +41,8 @@ class FakeEngine:
     def prepare(self, job: JobSpec, placement: Placement, key: str) -> Submission:
         """What it is told: the command and its variables."""
         argv = job.command or ("script",)
-        return Submission(key, argv, job.script or "", job_env(job, placement, key), {"pool": placement.pool})
+        return Submission(key, argv, job.script or "", job_env(job, placement, key),
+                          {"pool": placement.pool, "epoch": epoch_before(key) + 1})  # fmt: skip
 
     def submit(self, submission: Submission) -> str:
         """Take it. A second submission of one key is counted, as a real engine would run it twice."""
@@ -47,7 +50,7 @@ class FakeEngine:
         if self.refuse:
             raise EngineError(self.refuse)
         scripted = submission.argv[0] == "fake" and len(submission.argv) > 1
-        states = list(submission.argv[1:]) if scripted else [State.QUEUED, State.RUNNING, State.COMPLETED]
+        states = _script(submission) if scripted else [State.QUEUED, State.RUNNING, State.COMPLETED]
         taken = 1
         if self._file(submission.key).exists():
             taken += int(self._read(submission.key)["taken"])
@@ -77,6 +80,7 @@ class FakeEngine:
             word = known["states"][0] = State.QUEUED
         answer = Status(State(word), known["attempt"], "", int(code or 0) if State(word).is_final else None) \
             if word != "SILENT" else None  # fmt: skip
+        known["said"] = word
         if len(known["states"]) > 1:
             known["states"].pop(0)
         self._write(key, known)
@@ -87,6 +91,13 @@ class FakeEngine:
         key = ref.removeprefix("fake-")
         known = self._read(key)
         if not State(known["states"][0].partition(":")[0]).is_final or len(known["states"]) > 1:
+            self._write(key, known | {"states": [State.CANCELLED]})
+
+    def recall(self, ref: str) -> None:
+        """Let it end, if it has not begun."""
+        key = ref.removeprefix("fake-")
+        known = self._read(key)
+        if known.get("said", State.QUEUED) == State.QUEUED:
             self._write(key, known | {"states": [State.CANCELLED]})
 
     def read_log(self, key: str, offset: int) -> bytes:
@@ -108,4 +119,17 @@ class FakeEngine:
 
     def _write(self, key: str, known: Mapping[str, Any]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._file(key).write_text(json.dumps(known))
+        new = self.folder / f"{key}.{os.getpid()}"  # whoever reads meanwhile, or dies, leaves it whole
+        new.write_text(json.dumps(known))
+        new.replace(self._file(key))
+
+
+def _script(submission: Submission) -> list[str]:
+    """The states that are for this launch."""
+    parts: list[list[str]] = [[]]
+    for word in submission.argv[1:]:
+        if word == "|":
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return parts[min(launch_of(submission.key), len(parts) - 1)]

@@ -13,30 +13,26 @@ from dataclasses import replace
 from ...catalog import Catalog
 from ...errors import Finding, nearest
 from ..model import Plan, Suppressed
-from . import fabric, power, racks, sharing, slurm, storage
+from . import cabling, cooling, fabric, networks, power, racks, sharing, slurm, storage
 
 __all__ = ["CHECKS", "Check", "check_name", "run_checks"]
 
 Check = Callable[[Plan, Catalog], Iterator[Finding]]
 
 CHECKS: tuple[Check, ...] = (
+    *cabling.CHECKS,
+    *cooling.CHECKS,
+    *power.CHECKS,
+    *racks.CHECKS,
     fabric.fabric_rails_disjoint,
     fabric.fabric_split_domain,
     fabric.fabric_unused,
-    power.carbon_unknown,
-    power.cooling_density,
-    power.cooling_method,
-    power.cooling_supply,
-    power.power_budget,
-    power.power_headroom,
-    power.power_unknown,
-    racks.rack_power,
+    *networks.CHECKS,
     sharing.mig_profile,
     sharing.shard_capable,
     sharing.tenant_accounting,
     sharing.tenant_limits,
-    storage.storage_mount,
-    storage.storage_throughput_unknown,
+    *storage.CHECKS,
     *slurm.CHECKS,
 )
 

@@ -1,18 +1,19 @@
-"""Checks of power, cooling and carbon."""
+"""Checks of power, energy and carbon."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
 
-from ...catalog import Catalog, CoolingMethod
-from ...errors import Finding, Level
-from ..model import Plan
+from ...catalog import Catalog
+from ...errors import Finding
+from ...facility import SCHEMES, breaker_for, supplies_left
+from ...primitives.quantity import Power
+from ..model import FacilityPlan, Plan, RackGroup
+
+__all__ = ["CHECKS"]
 
 # A hall planned to the last tenth has no room for a warm day or a replaced part: worth a word, no more.
 _HEADROOM = 0.1
-
-_MEDIUM = {"air": {"air"}, "rear-door": {"air"}, "direct-liquid": {"direct-liquid"}, "immersion": {"immersion"}}
 
 
 def power_budget(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -49,6 +50,185 @@ def power_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         )
 
 
+def feed_count(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A number of feeds that the scheme cannot have."""
+    feeds = plan.facility.power.feeds if plan.facility and plan.facility.power else None
+    if feeds is None:
+        return
+    scheme = SCHEMES[feeds.scheme]
+    if feeds.count < scheme.least or (scheme.exact and feeds.count % scheme.least):
+        wanted = -(-feeds.count // scheme.least) * scheme.least if scheme.exact else scheme.least
+        yield Finding(
+            "feed-count",
+            "error",
+            "facility.power.feeds",
+            f"{feeds.scheme} over {feeds.count} feed{'s' * (feeds.count > 1)}: it takes "
+            f"{'a multiple of ' if scheme.exact else 'at least '}{scheme.least}, {wanted - feeds.count} more",
+            f"set feeds: {wanted}, or another redundancy",
+        )
+
+
+def feed_loss(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A feed that carries more than it can, while all are there or after the loss of one."""
+    feeds = plan.facility.power.feeds if plan.facility and plan.facility.power else None
+    over = feeds.over if feeds else None
+    if feeds is None or over is None or feeds.capacity is None:
+        return
+    after = feeds.after_loss
+    when = f"after the loss of one of {feeds.count} feeds" if after else f"of {feeds.count} feeds, none to spare,"
+    yield Finding(
+        "feed-loss",
+        "error",
+        "facility.power.feed",
+        f"{when} each carries {after or feeds.share}, {over} over its {feeds.capacity} ({feeds.scheme})",
+        f"give each feed {after or feeds.share}, add feeds, or take fewer nodes",
+    )
+
+
+def power_supplies(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Power supplies or shelves split over the feeds so that too few are left after a loss."""
+    hall = plan.facility
+    if hall is None or hall.power is None or not SCHEMES[hall.power.feeds.scheme].survives:
+        return
+    feeds, scheme = hall.power.feeds.count, hall.power.feeds.scheme
+    for index, pool in enumerate(plan.pools):
+        supplies = pool.machine.body.supplies
+        if supplies is None or feeds < 2:
+            continue
+        left = supplies_left(supplies.count, feeds)
+        if left >= supplies.needed:
+            continue
+        short = ""
+        power = pool.machine.power
+        if supplies.rating and power and supplies.rating * left < power:
+            short = f": {supplies.rating * left} of {power}, {power - supplies.rating * left} short"
+        enough = next(
+            (count for count in range(feeds + 1, supplies.count + 1)
+             if supplies_left(supplies.count, count) >= supplies.needed),
+            None,
+        )  # fmt: skip
+        places = range(min(feeds, supplies.count))
+        split = "+".join(str(supplies.count // feeds + (place < supplies.count % feeds)) for place in places)
+        yield Finding(
+            "power-supplies",
+            "warning",
+            f"pools[{index}].machine",
+            f"{pool.machine.name} needs {supplies.needed} of {supplies.count} supplies; split {split} over {feeds} "
+            f"feeds the loss of one leaves {left}, {supplies.needed - left} too few{short}: not {scheme} at full load",
+            (f"set feeds: {enough}, " if enough else "") + "cap the machines' power, or suppress this with a reason",
+        )
+    for group in hall.racks:
+        yield from _shelves(plan, group, feeds, scheme)
+
+
+def _shelves(plan: Plan, group: RackGroup, feeds: int, scheme: str) -> Iterator[Finding]:
+    if not group.shelves or group.shelf_power is None or feeds < 2:
+        return
+    left = supplies_left(group.shelves, feeds)
+    carried = group.shelf_power * left
+    if carried < group.power:
+        more = -(-(group.power - carried).base // group.shelf_power.base)
+        yield Finding(
+            "power-supplies",
+            "warning",
+            f"pools[{[pool.name for pool in plan.pools].index(group.pool)}].machine",
+            f"a rack of {group.pool} draws {group.power}; the loss of one of {feeds} feeds leaves {left} of "
+            f"{group.shelves} shelves, {carried}, {group.power - carried} short: not {scheme} at full load",
+            f"{more} more shelf{'s' * (more > 1)} would have to be left, or cap the rack at {carried}",
+        )
+
+
+def power_circuit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Circuits of a rack that do not carry it, all of them or what the loss of a feed leaves."""
+    hall = plan.facility
+    for group in hall.racks if hall else ():
+        circuits = group.circuits
+        if hall is None or hall.power is None or circuits is None or circuits.each is None:
+            continue
+        survives = SCHEMES[hall.power.feeds.scheme].survives
+        left = circuits.count - circuits.lost if survives and circuits.feeds > 1 else circuits.count
+        carried = circuits.each * left
+        if group.power <= carried:
+            continue
+        when = f"the {left} of {circuits.count} that the loss of a feed leaves" if left < circuits.count else (
+            f"its {circuits.count}")  # fmt: skip
+        yield Finding(
+            "power-circuit",
+            "error",
+            "facility.power.circuit",
+            f"a rack of {_what(group)} draws {group.power}, {group.power - carried} over the {carried} of {when} "
+            "circuits",
+            _bigger(plan, group.power, left),
+        )
+
+
+def _what(group: RackGroup) -> str:
+    return group.pool or {"network": "switches", "storage": "storage servers"}[group.kind]
+
+
+def _bigger(plan: Plan, power: Power, left: int) -> str:
+    supply = plan.spec.facility.power if plan.spec.facility else None
+    if not left:
+        return "give the rack circuits on more feeds"
+    if supply is None or supply.voltage is None or supply.voltage.base <= 0:
+        return "take larger units, or more of them"
+    each = breaker_for(Power.of_base(power.base / left), supply.voltage, supply.power_factor, supply.continuous)
+    return f"breakers of at least {each.ceil('A')} A, more circuits, or fewer in a rack"
+
+
+def row_limit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Rows over what their distribution carries."""
+    limit = plan.spec.facility.power.row if plan.spec.facility else None
+    if limit is None or plan.layout is None:
+        return
+    rows = plan.layout.row_power()
+    over = [index for index, power in enumerate(rows) if power > limit]
+    if over:
+        worst = max(over, key=lambda index: rows[index])
+        yield Finding(
+            "row-limit",
+            "error",
+            "facility.power.row",
+            f"row {worst + 1} draws {rows[worst]}, {rows[worst] - limit} over its {limit}"
+            + (f", and {len(over) - 1} more rows are over" if len(over) > 1 else ""),
+            "set fewer racks_per_row, or give rows more",
+        )
+
+
+def power_swing(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Load that comes and goes at once, over the step that the supply takes."""
+    supply = plan.spec.facility.power if plan.spec.facility else None
+    swing = plan.facility.power.swing if plan.facility and plan.facility.power else None
+    if supply and supply.swing_limit and swing and swing > supply.swing_limit:
+        yield Finding(
+            "power-swing",
+            "error",
+            "facility.power.swing_limit",
+            f"{swing} comes and goes at once, {swing - supply.swing_limit} over the step of {supply.swing_limit}",
+            "smooth the load in the machines or with storage at the racks, or take a supply for larger steps",
+        )
+
+
+def energy_source(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Sources that are asked for more than they give, on average over the year."""
+    energy = plan.facility.energy if plan.facility else None
+    names = [item.name for item in plan.spec.facility.energy.sources] if plan.spec.facility else []
+    for source in energy.sources if energy else ():
+        if source.limit is not None and source.average > source.limit and source.name in names:
+            yield Finding(
+                "energy-source",
+                "error",
+                f"facility.energy.sources[{names.index(source.name)}].share",
+                f"{source.share:.0%} of the site is {source.average} on average, {source.average - source.limit} over "
+                f"the {source.limit} of {source.name}",
+                f"set share: {_part(source.limit, source.average) * source.share:.2g} at most",
+            )
+
+
+def _part(limit: Power, whole: Power) -> float:
+    return max(0.0, float(limit.base / whole.base)) if whole else 0.0
+
+
 def carbon_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A place without a carbon intensity."""
     if plan.facility and plan.facility.carbon_year is None:
@@ -56,61 +236,26 @@ def carbon_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "carbon-unknown",
             "note",
             "site.location",
-            f"the carbon intensity of {plan.site.place!r} is not known",
+            f"the carbon intensity of {plan.site.place!r} is not known" + _dark(plan.facility),
             "set facility.energy.carbon, or see: supercloud catalog locations",
         )
 
 
-def cooling_method(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Machines that the hall's way of cooling does not cool."""
-    if not plan.facility:
-        return
-    media = _MEDIUM[plan.facility.cooling]
-    for index, pool in enumerate(plan.pools):
-        methods = set(pool.machine.heat.methods)
-        if not methods or methods & media:
-            continue
-        made_for = " or ".join(sorted(methods))
-        # air is there in any hall, liquid is not
-        level: Level = "warning" if "air" in methods else "error"
-        yield Finding(
-            "cooling-method",
-            level,
-            f"pools[{index}].machine",
-            f"{pool.machine.name} is cooled by {made_for}, the hall by {plan.facility.cooling}",
-            f"set facility.cooling.kind to {made_for}, or take another machine",
-        )
+def _dark(hall: FacilityPlan) -> str:
+    unknown = [item.name for item in hall.energy.sources if item.carbon is None] if hall.energy else []
+    return f", or that of {', '.join(unknown)}" if unknown else ""
 
 
-def cooling_supply(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Water warmer than a machine takes."""
-    supply = plan.spec.facility.cooling.supply if plan.spec.facility else None
-    for pool in plan.pools:
-        limit = pool.machine.heat.max_supply
-        if supply and limit and supply > limit:
-            yield Finding(
-                "cooling-supply",
-                "error",
-                "facility.cooling.supply",
-                f"{supply} is {supply - limit} above what {pool.machine.name} takes ({limit})",
-                f"supply at most {limit}",
-            )
-
-
-def cooling_density(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Racks denser than the way of cooling reaches."""
-    if not plan.facility or not plan.facility.racks:
-        return
-    methods = [cast(CoolingMethod, item) for item in catalog.all("cooling")]
-    reached = [item for item in methods if item.medium == plan.facility.cooling and item.power_to]
-    best = max(reached, key=lambda item: item.power_to.base if item.power_to else 0, default=None)
-    densest = plan.facility.densest
-    if best and best.power_to and densest > best.power_to:
-        stronger = sorted({item.medium for item in methods if item.power_to and item.power_to >= densest})
-        yield Finding(
-            "cooling-density",
-            "warning",
-            "facility.cooling.kind",
-            f"the fullest rack draws {densest}, {best.title} reaches {best.power_to}",
-            f"put fewer nodes into a rack{', or cool by ' + ' or '.join(stronger) if stronger else ''}",
-        )
+CHECKS = (
+    carbon_unknown,
+    energy_source,
+    power_budget,
+    power_circuit,
+    feed_loss,
+    feed_count,
+    power_headroom,
+    row_limit,
+    power_supplies,
+    power_swing,
+    power_unknown,
+)

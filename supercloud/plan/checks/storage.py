@@ -1,12 +1,22 @@
-"""Checks of storage."""
+"""Checks of storage: what was asked of it against what its servers hold and give."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
+from math import ceil
+from typing import cast
 
 from ...catalog import Catalog
 from ...errors import Finding
+from ...primitives.quantity import Rate, Size
 from ..model import Plan
+from ..storage import PARALLEL, tier_rates
+from ..storage_model import LustreDesign
+from . import storage_servers as on_servers
+from .storage_servers import designed, size_text
+
+__all__ = ["CHECKS"]
 
 
 def storage_mount(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -39,3 +49,170 @@ def storage_throughput_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding
                 f"{item.name} says nothing of throughput",
                 "set tier: good, better or best, or throughput: {read: …, write: …}",
             )
+
+
+def storage_throughput_low(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """File systems that give the accelerators less than the lowest tier of the reference architecture."""
+    feeding = [(index, item) for index, item in enumerate(plan.storage) if item.kind in PARALLEL]
+    wants = dict(zip(("read", "write"), tier_rates("good", plan.pools, catalog), strict=True)) if feeding else {}
+    for side, wanted in wants.items():
+        given = [cast(Rate, rate) for _, item in feeding if (rate := getattr(item, side)) is not None]
+        total = sum(given, Rate(0, "b/s"))
+        if wanted and given and total < wanted:
+            yield Finding(
+                "storage-throughput-low",
+                "warning",
+                f"storage[{feeding[0][0]}]",
+                f"{plan.accelerators} accelerators are given {total.bytes_text} to {side}, "
+                f"{(wanted - total).bytes_text} less than the {wanted.bytes_text} of the lowest tier (good)",
+                f"ask for {wanted.bytes_text}, or set tier: good",
+            )
+
+
+def storage_servers(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """On-prem storage whose machines nobody named, or whose drives the catalog does not know."""
+    for index, item in enumerate(plan.storage):
+        declared = plan.spec.storage[index].servers
+        if plan.site.kind != "onprem" or item.kind == "managed":
+            continue
+        if declared is None:
+            yield Finding(
+                "storage-servers",
+                "note",
+                f"storage[{index}]",
+                f"{item.name} has no machines: it takes no rack, no power and no port in this plan",
+                "set servers: {machine: …}; how many follows from capacity and throughput",
+            )
+        elif item.design is None and declared.machine in catalog.names("machines"):
+            how = "" if item.servers else ", nor is a count given"
+            yield Finding(
+                "storage-servers",
+                "warning" if item.servers else "error",
+                f"storage[{index}].servers",
+                f"the data drives of {declared.machine} are not known, or too few for a parity group{how}: "
+                "capacity is not checked",
+                "put its drives (disks: {role: scratch, …}) into a catalog overlay, or set servers.count",
+            )
+
+
+def storage_minimum(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Fewer servers than the product asks for."""
+    for index, item, design in designed(plan):
+        if design.servers < design.minimum:
+            yield Finding(
+                "storage-minimum",
+                "error",
+                f"storage[{index}].servers.count",
+                f"{design.servers} servers for {item.kind}, which asks for {design.minimum}: "
+                f"{design.minimum - design.servers} too few",
+                f"set count: {design.minimum}, or leave it out",
+            )
+
+
+def storage_capacity(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Servers that do not hold what they must: the capacity asked for, and the checkpoints that are kept."""
+    for index, item, design in designed(plan):
+        kept = item.checkpoint.kept if item.checkpoint else None
+        wanted = max(filter(None, (item.capacity, kept)), default=None)
+        if wanted and design.usable < wanted:
+            what = "checkpoints" if wanted == kept and wanted != item.capacity else "capacity"
+            more = ceil(design.servers * wanted.base / design.usable.base) if design.usable else None
+            yield Finding(
+                "storage-capacity",
+                "error",
+                f"storage[{index}].servers.count",
+                f"{design.servers} servers of {design.drives} × {design.drive} hold {size_text(design.usable)} of the "
+                f"{size_text(wanted)} of {what}: {size_text(wanted - design.usable)} short",
+                f"take {more} servers, or leave 'count' out" if more else "take servers with more drives",
+            )
+
+
+def storage_metadata(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Metadata targets that the drives of their servers, mirrored, do not hold."""
+    for index, item, design in designed(plan):
+        group = next((group for group in item.servers if group.role == "mds"), None)
+        if group is None or not isinstance(design, LustreDesign):
+            continue
+        raw = sum((disk.size * disk.count for disk in group.machine.disks if disk.role == "scratch"), Size(0, "B"))
+        if raw and raw * Fraction(1, 2) < design.metadata_target:
+            short = design.metadata_target - raw * Fraction(1, 2)
+            count = ceil(design.metadata.base * 2 / raw.base)
+            yield Finding(
+                "storage-metadata",
+                "error",
+                f"storage[{index}].metadata",
+                f"{group.count} metadata servers with {size_text(raw)} of drives hold targets of "
+                f"{size_text(raw * Fraction(1, 2))} mirrored: {size_text(short)} short of "
+                f"{size_text(design.metadata_target)} each",
+                f"set metadata: {{machine: {group.machine.name}, count: {count + count % 2}}}",
+            )
+
+
+def storage_short(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Servers that do not give the throughput asked for."""
+    for index, item, design in designed(plan):
+        for side in ("read", "write"):
+            wanted, given = getattr(item, side), getattr(design, side)
+            if wanted is None or given is None or given >= wanted:
+                continue
+            by = " by their network ports" if design.bound == "ports" else ""
+            more = ceil(design.servers * wanted.base / given.base) if given else 0
+            yield Finding(
+                "storage-short",
+                "error",
+                f"storage[{index}].servers",
+                f"{design.servers} servers {side} {given.bytes_text}{by}, {(wanted - given).bytes_text} less than the "
+                f"{wanted.bytes_text} asked for",
+                f"take {more} servers" if more else "take servers that give any",
+            )
+
+
+def storage_rate_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Servers counted by the ports they have, because nobody said what one of them gives."""
+    for index, item, design in designed(plan):
+        if design.bound != "declared" and (item.read or item.write):
+            bound = "an upper bound, the network ports" if design.bound else "nothing at all"
+            yield Finding(
+                "storage-rate-unknown",
+                "note",
+                f"storage[{index}].servers.throughput",
+                f"what one {plan.spec.storage[index].servers.machine} gives is not known: "  # type: ignore[union-attr]
+                f"{item.name} is counted by {bound}",
+                "measure one (fio, or the maker's figure) and set servers.throughput: {read: …, write: …}",
+            )
+
+
+def storage_checkpoint(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A checkpoint that must be written faster than the file system writes."""
+    for index, item in enumerate(plan.storage):
+        need = item.checkpoint
+        limit = item.write
+        if need is None or limit is None or need.write <= limit:
+            continue
+        share = 2 if need.background else 1
+        seconds = ceil(need.size.base * 8 * share / limit.base)
+        how = "interval" if need.background else "stall"
+        yield Finding(
+            "storage-checkpoint",
+            "error",
+            f"storage[{index}].checkpoint",
+            f"{size_text(need.size)} in {need.window}{' by half of the throughput' * need.background} need "
+            f"{need.write.bytes_text}, {(need.write - limit).bytes_text} more than the {limit.bytes_text} {item.name} "
+            "writes",
+            f"set {how}: {seconds} s, or throughput: {{write: {need.write.bytes_text}}}",
+        )
+
+
+CHECKS = (
+    storage_mount,
+    storage_throughput_unknown,
+    storage_throughput_low,
+    storage_servers,
+    storage_minimum,
+    storage_capacity,
+    storage_metadata,
+    storage_short,
+    storage_rate_unknown,
+    storage_checkpoint,
+    *on_servers.CHECKS,
+)

@@ -101,8 +101,3 @@ def test_running_commands_here(tmp_path: Path) -> None:
     assert Here().run(["sh", "-c", "echo a; echo b >&2; exit 3"]) == Answer(3, "a\n", "b\n")
     with pytest.raises(EngineError, match="there is no nosuchcommand here"):
         Here().run(["nosuchcommand"])
-
-
-def test_other_ways_to_reach_it_are_not_there_yet(tmp_path: Path) -> None:
-    with pytest.raises(EngineError, match="not there yet"):
-        SlurmEngine(Connection(engine="slurm", via="ssh:login"), tmp_path)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from supercloud.jobs.engines.slurm import texts
 from supercloud.jobs.engines.slurm.commands import (
     ACCOUNTING_FIELDS,
     QUEUE_FIELDS,
@@ -13,8 +14,9 @@ from supercloud.jobs.engines.slurm.commands import (
     in_queue,
 )
 from supercloud.jobs.engines.slurm.reasons import refusal, sentence
-from supercloud.jobs.engines.slurm.texts import accounted, found, queued, submitted
+from supercloud.jobs.engines.slurm.texts import found, submitted
 from supercloud.jobs.states import State
+from supercloud.jobs.submission import Status
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 
@@ -23,6 +25,16 @@ def recorded(name: str) -> tuple[str, str, int]:
     """What was called, what it printed, how it ended."""
     first, *lines, last = (RECORDINGS / name).read_text().splitlines()
     return first.removeprefix("$ "), "\n".join(lines) + "\n", int(last.removeprefix("# rc="))
+
+
+def queued(text: str) -> dict[str, Status]:
+    """Jobs that are no arrays, in the queue."""
+    return {ref: tasks[0] for ref, tasks in texts.queued(text).items()}
+
+
+def accounted(text: str) -> dict[str, Status]:
+    """The same in the accounts."""
+    return {ref: tasks[0] for ref, tasks in texts.accounted(text).items()}
 
 
 def recut(name: str, separator: str, columns: list[str], wanted: dict[str, str]) -> str:
@@ -90,7 +102,7 @@ def test_every_state_of_a_long_day() -> None:
 
 def test_reasons_of_waiting_jobs() -> None:
     letters = recorded("squeue-short-22.05.txt")[0].split(" -o ")[1].split("|")
-    ours = {"JobID": "%i", "State": "%T", "Reason": "%r", "RestartCnt": "", "exit_code": "", "StartTime": "%S",
+    ours = {"ArrayJobID": "%F", "State": "%T", "Reason": "%r", "RestartCnt": "", "exit_code": "", "StartTime": "%S",
             "EndTime": "", "Comment": "%k"}  # fmt: skip
     assert list(ours) == [name for name, _ in QUEUE_FIELDS]
     statuses = queued(recut("squeue-short-22.05.txt", "|", letters, ours))

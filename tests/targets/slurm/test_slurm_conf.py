@@ -182,7 +182,7 @@ def test_an_unknown_key_goes_no_further() -> None:
 
 
 def test_targets() -> None:
-    assert targets_for(plan()) == ["slurm"]
+    assert "slurm" in targets_for(plan())
     with pytest.raises(UnknownName):
         render(plan(), "slurn")
     with pytest.raises(InputError) as caught:

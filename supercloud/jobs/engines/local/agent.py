@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Iterable
 from pathlib import Path
 
+from ....errors import EngineError
 from ...processes import boot
 from ...states import State
 from .bell import open_pipe
@@ -23,6 +24,7 @@ from .queue import Queue, Task
 from .runs import Run, left_behind, signal_all
 from .slots import capacity, lease
 from .tasks import task_env
+from .verdicts import again, ends_at, late
 
 _HEARTBEAT = 1.0  # seconds between two looks when nothing rings and nothing ends
 _BLIND = 0.05  # the same where the system cannot tell us of the end of a process
@@ -113,15 +115,17 @@ class Agent:
         if not alive:
             if left_behind(runs):
                 signal_all(self.folder, task.key, task.attempt, signal.SIGKILL)
+            if bad is not None and task.ref not in self.broken and again(task, State.FAILED, bad):
+                self.queue.again(task.ref, f"ended with exit code {bad}; it is started again")
+                return False
             state = State.COMPLETED if bad is None else State.FAILED
             said = self.broken.get(task.ref) or (f"ended with exit code {bad}" if bad is not None else task.reason)
             self.ended.append((task.ref, state, said, bad or 0))
             return False
-        limit = task.number("time_limit")
         if task.cancelled:
             return self.condemn(task, State.CANCELLED, "cancelled", None)
-        if limit and task.started and time.time() > task.started + limit:
-            return self.condemn(task, State.TIMEOUT, f"ran longer than its time limit of {limit:g} s", None)
+        if reason := late(task, time.time()):
+            return self.condemn(task, State.TIMEOUT, reason, None)
         return True
 
     def fate_of(self, run: Run, task: Task) -> int | None:
@@ -170,12 +174,12 @@ class Agent:
         """See a condemned job to its end."""
         if task.ref not in self.kill_at:  # the agent that condemned it is gone
             return self.condemn(task, State(task.verdict), task.reason, task.exit_code)
-        late = time.monotonic() >= self.kill_at[task.ref]
-        remain = self.end(task, signal.SIGKILL if late else 0)
-        if alive or (remain and not late):
+        hard = time.monotonic() >= self.kill_at[task.ref]
+        remain = self.end(task, signal.SIGKILL if hard else 0)
+        if alive or (remain and not hard):
             return True
         del self.kill_at[task.ref]
-        if State(task.verdict) is State.NODE_FAIL and task.attempt <= task.number("retries") and not task.cancelled:
+        if again(task, State(task.verdict), task.exit_code):
             self.queue.again(task.ref, f"{task.reason}; it is started again")
         else:
             self.ended.append((task.ref, State(task.verdict), task.reason, task.exit_code))
@@ -185,17 +189,22 @@ class Agent:
 
     def start(self, running: list[Task]) -> list[Task]:
         """Start what fits, in order; returns what was started."""
+        self.queue.release()
         waiting = self.queue.waiting(_LOOK_AHEAD)
         if not waiting:
             return []
         places = capacity([*running, *waiting])
-        leases, hopeless = lease(running, waiting, places)
+        now = time.time()
+        expired = [(task, reason, State.TIMEOUT) for task in waiting if (reason := late(task, now))]
+        gone = {task.ref for task, _, _ in expired}
+        leases, never = lease(running, [task for task in waiting if task.ref not in gone], places)
+        hopeless = expired + [(task, reason, State.FAILED) for task, reason in never]
         begun = []
         if not leases and not hopeless:
             return []
         with self.queue.writing():
-            for task, reason in hopeless:
-                self.queue.end(task.ref, State.FAILED, reason, None)
+            for task, reason, state in hopeless:
+                self.queue.end(task.ref, state, reason, None)
             for task, slots in leases:
                 self.queue.begin(task.ref, slots, bool(slots) and places.simulated)
                 begun.append(task.ref)
@@ -212,6 +221,8 @@ class Agent:
             self.children[run] = run.spawn(task.submission.argv, workdir, task_env(task, run.rank))
         except OSError as error:  # arguments too long, no more processes, a full disk
             self.broken[task.ref] = f"it could not be started: {error.strerror}"
+        except EngineError as error:  # a secret that is not there
+            self.broken[task.ref] = f"it could not be started: {error}"
         else:
             self.watch(self.children[run].pid)
 
@@ -242,8 +253,7 @@ class Agent:
         """Until somebody rings, a process ends, or time is up for a job."""
         now, patience = time.time(), self.heartbeat if self.idle > self.heartbeat else self.idle
         for task in running:
-            if (limit := task.number("time_limit")) and task.started:
-                patience = min(patience, task.started + limit - now)
+            patience = min(patience, ends_at(task) - now)
         if self.kill_at:
             patience = min(patience, 0.05)
         for key, _ in self.selector.select(max(patience, 0.001)):

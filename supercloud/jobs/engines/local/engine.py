@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -11,13 +12,15 @@ from pathlib import Path
 from ....errors import EngineError
 from ....spec import JobSpec
 from ....spec.fleet import Connection
+from ... import helper
 from ...environment import job_env, port_of
 from ...placement import Placement
+from ...retries import retried
 from ...states import State
 from ...submission import Status, Submission
 from .bell import wake
 from .queue import Queue
-from .runs import log_of, script_of
+from .runs import log_of, result_of, script_of
 from .slots import VARIABLE, real_accelerators
 
 __all__ = ["LocalEngine"]
@@ -30,12 +33,14 @@ _PRIORITIES = {"low": 0, "normal": 1, "high": 2}
 _PIECE = 2**20
 _MAX_TASKS = 256
 """More processes than this no single machine plays sensibly."""
+_MAX_ARRAY = 10_000
 
 
 class LocalEngine:
     """This machine. Each node of a placement is played by processes here; they share its accelerators."""
 
     pace = 0.1
+    depends = True
     idle = 5.0
     """Seconds of nothing to do after which the agent leaves."""
     grace = 5.0
@@ -56,6 +61,9 @@ class LocalEngine:
         if tasks > _MAX_TASKS:
             raise EngineError(f"job {job.name!r} has {tasks} tasks, this machine plays at most {_MAX_TASKS}; "
                               "submit it to a cluster, or a smaller one here")  # fmt: skip
+        if job.array and job.array > _MAX_ARRAY:
+            raise EngineError(f"job {job.name!r} has {job.array} tasks in its array, this machine takes at most "
+                              f"{_MAX_ARRAY}; submit it to a cluster, or several smaller ones here")  # fmt: skip
         real = real_accelerators()
         if real is not None and placement.accelerators_per_node > real:
             raise EngineError(f"job {job.name!r} needs {placement.accelerators_per_node} accelerators on a node, this "
@@ -78,7 +86,19 @@ class LocalEngine:
         if job.script:  # once, as a batch script is; it starts further tasks itself
             settings |= {"nodes": 1, "tasks_per_node": 1}
             argv = (_shell_of(job.script), str(script_of(self.folder, key)))
-        return Submission(key, argv, job.script or "", {**env, **job_env(job, placement, key)}, settings)
+        for name, value in (
+            ("after", " ".join(job.after)), ("array", job.array), ("retry_codes", " ".join(map(str, retried(job)))),
+            ("deadline", job.deadline.to("s") if job.deadline else 0),
+            ("secrets", " ".join(f"{secret.env}={secret.name}" for secret in job.secrets)),
+        ):  # fmt: skip
+            if value:
+                settings[name] = value
+        if job.image:
+            argv = (*_container(job.image, str(settings["workdir"]), self.folder), *argv)
+        env |= {**job_env(job, placement, key), "SUPERCLOUD_RESULT": str(result_of(self.folder, key))}
+        if job.checkpoint:
+            env["SUPERCLOUD_COMMIT"] = str(self.folder / "checkpoint")
+        return Submission(key, argv, job.script or "", env, settings)
 
     def submit(self, submission: Submission) -> str:
         """Put it into the queue; the same key again changes nothing."""
@@ -88,9 +108,11 @@ class LocalEngine:
             temporary = path.with_name(f"script.{os.getpid()}")
             temporary.write_text(submission.stdin)
             temporary.replace(path)
+        if "SUPERCLOUD_COMMIT" in submission.env:
+            helper.install(Path(submission.env["SUPERCLOUD_COMMIT"]))
         ref = self._queue.add(submission)
         wake(self.folder, self.idle)
-        return str(ref)
+        return ref
 
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
         """Whether it is there or not, a submission may be repeated: the queue takes each key once."""
@@ -108,14 +130,36 @@ class LocalEngine:
         self._queue.cancel(ref)
         wake(self.folder, self.idle)
 
+    def recall(self, ref: str) -> None:
+        """Take it out of the queue, unless it has begun."""
+        self._queue.recall(ref)
+
     def read_log(self, key: str, offset: int) -> bytes:
         """What all tasks and attempts of a job printed."""
-        try:
-            with open(log_of(self.folder, key), "rb") as log:
-                log.seek(offset)
-                return log.read(_PIECE)
-        except FileNotFoundError:
-            return b""
+        return _piece(log_of(self.folder, key), offset)
+
+    def read_result(self, key: str, offset: int) -> bytes:
+        """What it left in the file that SUPERCLOUD_RESULT names."""
+        return _piece(result_of(self.folder, key), offset)
+
+
+def _piece(path: Path, offset: int) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            file.seek(offset)
+            return file.read(_PIECE)
+    except FileNotFoundError:
+        return b""
+
+
+def _container(image: str, workdir: str, folder: Path) -> tuple[str, ...]:
+    """What starts a program in an image here: as an ordinary process, so that it ends with its job."""
+    program = shutil.which("apptainer") or shutil.which("singularity")
+    if program is None:
+        raise EngineError("this machine has neither apptainer nor singularity to run an image; install one, leave out "
+                          "image, or submit it to a cluster")  # fmt: skip
+    source = image if image.startswith(("/", ".")) or "://" in image else f"docker://{image}"
+    return (program, "exec", "--bind", str(folder), "--pwd", workdir, source)
 
 
 def _shell_of(script: str) -> str:

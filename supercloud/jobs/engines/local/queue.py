@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...combining import combined
 from ...database import Database
 from ...processes import boot
 from ...states import State
 from ...submission import Status, Submission
 
-__all__ = ["Queue", "Task"]
+__all__ = ["Queue", "Task", "members"]
 
 _MIGRATIONS = (
     """
@@ -38,6 +39,13 @@ _MIGRATIONS = (
     );
     CREATE INDEX waiting ON tasks (priority DESC, ref) WHERE state = 'QUEUED';
     CREATE INDEX running ON tasks (ref) WHERE state = 'RUNNING'
+    """,
+    # jobs that wait for others: the refs of those, until all have completed
+    """
+    ALTER TABLE tasks ADD COLUMN after TEXT NOT NULL DEFAULT '[]';
+    DROP INDEX waiting;
+    CREATE INDEX waiting ON tasks (priority DESC, ref) WHERE state = 'QUEUED' AND after = '[]';
+    CREATE INDEX blocked ON tasks (ref) WHERE state = 'QUEUED' AND after != '[]'
     """,
 )
 
@@ -66,6 +74,7 @@ class Task:
     reason: str
     started: float | None
     ended: float | None
+    queued: float = 0.0
 
     @classmethod
     def of_row(cls, row: sqlite3.Row) -> Task:
@@ -73,12 +82,24 @@ class Task:
         return cls(
             row["ref"], row["key"], Submission.of_json(row["submission"]), State(row["state"]), row["attempt"],
             tuple(json.loads(row["slots"])), bool(row["simulated"]), row["boot"], bool(row["cancelled"]),
-            row["verdict"], row["exit_code"], row["reason"], row["started"], row["ended"],
+            row["verdict"], row["exit_code"], row["reason"], row["started"], row["ended"], row["queued"],
         )  # fmt: skip
+
+    @property
+    def index(self) -> int | None:
+        """Its place in its array; None where it is no part of one."""
+        _, bracket, rest = self.key.partition("[")
+        return int(rest[:-1]) if bracket else None
 
     def number(self, name: str) -> float:
         """A setting of its submission that is a number; 0 where it has none."""
         return float(self.submission.settings.get(name) or 0)
+
+
+def members(ref: str) -> list[int]:
+    """The numbers of the tasks that a ref stands for: one, or as many as an array has."""
+    first, _, count = ref.partition("/")
+    return list(range(int(first), int(first) + int(count or 1))) if first.isdigit() and (count or "1").isdigit() else []
 
 
 class Queue:
@@ -94,35 +115,56 @@ class Queue:
 
     # -- for those who submit ----------------------------------------------------------------------------------------
 
-    def add(self, submission: Submission) -> int:
-        """Put a job in; with a key that is there already, nothing but that job's ref."""
+    def add(self, submission: Submission) -> str:
+        """Put a job in, an array as many times as it has tasks; with a key that is there already, just its ref."""
+        count = int(submission.settings.get("array") or 0)
+        keys = [f"{submission.key}[{index}]" for index in range(count)] if count else [submission.key]
+        text, priority = submission.to_json(), submission.settings.get("priority", 0)
+        after = json.dumps([number for ref in str(submission.settings.get("after") or "").split()
+                            for number in members(ref)])  # fmt: skip
         with self.writing() as connection:
-            connection.execute(
-                "INSERT OR IGNORE INTO tasks (key, submission, priority, state, queued) VALUES (?, ?, ?, ?, ?)",
-                (submission.key, submission.to_json(), submission.settings.get("priority", 0), State.QUEUED,
-                 time.time()),
-            )  # fmt: skip
-            row = connection.execute("SELECT ref FROM tasks WHERE key = ?", (submission.key,)).fetchone()
-            return int(row["ref"])
+            connection.executemany(
+                "INSERT OR IGNORE INTO tasks (key, submission, priority, state, queued, after)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                [(key, text, priority, State.QUEUED, time.time(), after) for key in keys],
+            )
+            row = connection.execute("SELECT ref FROM tasks WHERE key = ?", (keys[0],)).fetchone()
+            return f"{row['ref']}/{count}" if count else str(row["ref"])
 
     def statuses(self, refs: Sequence[str]) -> dict[str, Status]:
         """How jobs are."""
-        wanted = json.dumps([int(ref) for ref in refs if ref.isdigit()])
+        wanted = {ref: members(ref) for ref in refs}
         rows = self._database.read(
             "SELECT ref, state, attempt, reason, exit_code, started, ended FROM tasks"
             " WHERE ref IN (SELECT value FROM json_each(?))",
-            (wanted,),
+            (json.dumps([number for numbers in wanted.values() for number in numbers]),),
         )
-        return {
-            str(row["ref"]): Status(State(row["state"]), row["attempt"], row["reason"], row["exit_code"],
-                                    row["started"], row["ended"])
+        found = {
+            row["ref"]: Status(State(row["state"]), row["attempt"], row["reason"], row["exit_code"], row["started"],
+                               row["ended"])
             for row in rows
         }  # fmt: skip
+        answers = {ref: combined([found[number] for number in numbers if number in found], len(numbers))
+                   for ref, numbers in wanted.items()}  # fmt: skip
+        return {ref: status for ref, status in answers.items() if status is not None}
 
     def cancel(self, ref: str) -> None:
         """Ask that a job ends."""
         with self.writing() as connection:
-            connection.execute("UPDATE tasks SET cancelled = 1 WHERE ref = ? AND ended IS NULL", (ref,))
+            connection.executemany(
+                "UPDATE tasks SET cancelled = 1 WHERE ref = ? AND ended IS NULL", [(one,) for one in members(ref)]
+            )
+
+    def recall(self, ref: str) -> None:
+        """Take a job out again, unless any of it has begun."""
+        numbers = json.dumps(members(ref))
+        with self.writing() as connection:
+            connection.execute(
+                "UPDATE tasks SET state = ?, reason = 'given back before it began', ended = ?"
+                " WHERE ref IN (SELECT value FROM json_each(?)) AND NOT EXISTS (SELECT 1 FROM tasks"
+                " WHERE ref IN (SELECT value FROM json_each(?)) AND state != 'QUEUED')",
+                (State.CANCELLED, time.time(), numbers, numbers),
+            )
 
     # -- for the agent -----------------------------------------------------------------------------------------------
 
@@ -132,7 +174,24 @@ class Queue:
 
     def waiting(self, limit: int) -> list[Task]:
         """The next jobs, in the order they may begin; those to be cancelled among them."""
-        return self._tasks(f"state = 'QUEUED' ORDER BY priority DESC, ref LIMIT {limit:d}")
+        return self._tasks(f"state = 'QUEUED' AND after = '[]' ORDER BY priority DESC, ref LIMIT {limit:d}")
+
+    def release(self) -> None:
+        """Let go of jobs whose others have completed; those of which one ended otherwise end themselves."""
+        rows = self._database.read(
+            "SELECT t.ref, sum(d.ended IS NULL) AS open, max(CASE WHEN d.ended IS NOT NULL AND d.state != 'COMPLETED'"
+            " THEN d.ref END) AS bad FROM tasks t, json_each(t.after) a LEFT JOIN tasks d ON d.ref = a.value"
+            " WHERE t.state = 'QUEUED' AND t.after != '[]' GROUP BY t.ref"
+        )
+        ready = [row for row in rows if row["bad"] is not None or not row["open"]]
+        if not ready:
+            return
+        with self.writing() as connection:
+            for row in ready:
+                if row["bad"] is not None:
+                    self.end(row["ref"], State.FAILED, "a job it waits for did not complete", None)
+                else:
+                    connection.execute("UPDATE tasks SET after = '[]' WHERE ref = ?", (row["ref"],))
 
     def withdrawn(self) -> list[Task]:
         """Jobs that were cancelled before they began."""
@@ -150,7 +209,8 @@ class Queue:
         with self.writing() as connection:
             reason = _PRETENDED if simulated else ""
             connection.execute(
-                "UPDATE tasks SET state = ?, slots = ?, simulated = ?, boot = ?, reason = ?, started = ? WHERE ref = ?",
+                "UPDATE tasks SET state = ?, slots = ?, simulated = ?, boot = ?, reason = ?, started = ?"
+                " WHERE ref = ? AND state = 'QUEUED'",
                 (State.RUNNING, json.dumps(slots), simulated, boot(), reason, time.time(), ref),
             )
 

@@ -15,15 +15,20 @@ from pathlib import Path
 
 from ...processes import ProcessId, marked
 
-__all__ = ["Run", "left_behind", "log_of", "script_of", "signal_all"]
+__all__ = ["Run", "left_behind", "log_of", "result_of", "script_of", "signal_all"]
 
 _MARK = "SUPERCLOUD_RUN"
 _WRAPPER = Path(__file__).with_name("run.sh")
 
 
 def log_of(folder: Path, key: str) -> Path:
-    """The file all tasks and attempts of a job print to."""
-    return folder / "runs" / key / "log"
+    """The file all tasks and attempts of a job print to, those of an array too."""
+    return folder / "runs" / key.partition("[")[0] / "log"
+
+
+def result_of(folder: Path, key: str) -> Path:
+    """The file a job may leave a result in."""
+    return folder / "runs" / key / "result"
 
 
 def script_of(folder: Path, key: str) -> Path:
@@ -49,6 +54,7 @@ class Run:
     def spawn(self, argv: Sequence[str], workdir: str, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
         """Start its wrapper in a session of its own. May be repeated: only one wrapper ever gets the claim."""
         self.place.mkdir(parents=True, exist_ok=True)
+        log_of(self.folder, self.key).parent.mkdir(exist_ok=True)
         return subprocess.Popen(
             ["/bin/sh", str(_WRAPPER), str(self.place), str(log_of(self.folder, self.key)), workdir, *argv],
             env={**env, _MARK: str(self.place)},

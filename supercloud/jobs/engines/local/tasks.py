@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ...environment import epoch_before
+from ...secrets import values
 from .queue import Task
 
 __all__ = ["task_env"]
@@ -23,7 +25,12 @@ def task_env(task: Task, rank: int) -> dict[str, str]:
         "WORLD_SIZE": str(nodes * per_node),
     }
     env |= task.submission.env
-    env |= {"SUPERCLOUD_EPOCH": str(task.attempt), "SUPERCLOUD_NODE_RANK": str(node)}
+    epoch = epoch_before(task.submission.key) + task.attempt
+    env |= {"SUPERCLOUD_EPOCH": str(epoch), "SUPERCLOUD_NODE_RANK": str(node)}
+    if task.index is not None:
+        env |= {"MASTER_PORT": str(int(settings["port"]) + task.index % 500), "SUPERCLOUD_ARRAY_INDEX": str(task.index)}
+    if wanted := str(settings.get("secrets") or ""):
+        env |= values(dict(item.split("=", 1) for item in wanted.split()))  # read here, written nowhere
     if name := str(settings.get("visible_env") or ""):
         env[name] = ",".join(map(str, _visible(task, node, nodes)))
     return env

@@ -1,8 +1,7 @@
-"""The Slurm engine: sbatch, squeue, sacct and scancel, where these commands are."""
+"""The Slurm engine: through its commands here or over ssh, or through slurmrestd."""
 
 from __future__ import annotations
 
-import fcntl
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,120 +9,135 @@ from pathlib import Path
 from ....errors import EngineError
 from ....spec import JobSpec
 from ....spec.fleet import Connection
+from ...combining import combined
 from ...engine import Unsure
+from ...fleet import NodeState, Waiting
 from ...placement import Placement
 from ...submission import Status, Submission
 from . import commands, texts
+from .controller import Commands, Controller
 from .reasons import refusal
-from .runner import Answer, Here, Runner
+from .runner import Here, Runner, Ssh
+from .script import script
+from .spool import Remote, Shared, Spool
 
 __all__ = ["SlurmEngine"]
 
 # The controller forgets finished jobs after MinJobAge, 300 s unless the site says otherwise; within this time a job
 # that it does not list was never submitted, whether there is accounting or not.
 _REMEMBERED = 240.0
-_PIECE = 2**20
 
 
 class SlurmEngine:
-    """Slurm, through its commands. The state folder must be on storage that the nodes see: logs are written there."""
+    """Slurm. Here or through slurmrestd the state folder must be on storage that the nodes see; ssh uses homes."""
 
     pace = 5.0
+    depends = True
 
     def __init__(self, connection: Connection, folder: Path, runner: Runner | None = None):
-        if connection.via:
-            raise EngineError(f"via {connection.via}: reaching Slurm from elsewhere is not there yet; "
-                              "run this where sbatch is")  # fmt: skip
-        self.folder = folder / "slurm"
-        self.runner = runner or Here()
+        folder = folder / "slurm"
+        via = connection.via or ""
+        self.runner: Runner = runner or (Ssh(via.removeprefix("ssh:"), folder / "ssh") if via[:4] == "ssh:" else Here())
+        self.spool: Spool = Remote(self.runner) if isinstance(self.runner, Ssh) else Shared(folder, self.runner)
+        self.controller: Controller = Commands(self.runner)
+        if via[:4] == "http":
+            from .rest import Rest, RestSpool
+
+            rest = Rest(via)
+            self.controller, self.spool = rest, RestSpool(folder, rest)
 
     def prepare(self, job: JobSpec, placement: Placement, key: str) -> Submission:
         """The sbatch command and its script."""
         if placement.accelerators_per_node and not placement.gres:
             raise EngineError(f"Slurm has no name for {placement.accelerator}: nobody has given its catalog entry a "
                               "'gres'; place the job in another pool")  # fmt: skip
-        argv = commands.sbatch(job, placement, key, self._log(key))
-        return Submission(key, argv, commands.script(job, placement, key))
+        if job.image and job.script:
+            raise EngineError(f"job {job.name!r} has an image and a script: write command: [bash, -c, …] to run in the "
+                              "image, or srun --container-image in the script")  # fmt: skip
+        log = self.spool.log(key)
+        text = script(job, placement, key, self.spool.home, move=not log.startswith("/"))
+        return Submission(key, commands.sbatch(job, placement, key, log), text, settings=_size(job))
 
     def submit(self, submission: Submission) -> str:
-        """Hand it over.
-
-        The script comes from a file that is locked while sbatch has it open: should this process be killed, the lock
-        stays with sbatch, and whoever looks for the job knows that it may still be on its way.
-        """
-        path = self._script(submission.key)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            path.write_text(submission.stdin)
-            with open(path, "rb") as stdin:
-                fcntl.flock(stdin, fcntl.LOCK_EX)
-                answer = self.runner.run(submission.argv, stdin)
-        except OSError as error:
-            raise EngineError(f"{path}: {error.strerror}") from None
+        """Hand it over; should this process be killed meanwhile, ``find`` says that it may still be on its way."""
+        answer = self.spool.submit(submission)
         ref = texts.submitted(answer.out)
         if answer.code == 0 and ref:
-            return ref
+            return _ref(ref, submission)
         if answer.code == 0 or "timed out" in answer.error:
             raise Unsure(f"cannot make sense of what sbatch said: {(answer.out + answer.error).strip()[:200]!r}")
         raise EngineError(f"Slurm refused the job: {refusal(answer.error)}")
 
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
         """Look for jobs by the key in their comment: in the queue, then in the accounts."""
-        settled = [key for key in keys if not self._on_its_way(key)]
+        busy = self.spool.on_its_way(keys)
+        settled = [key for key in keys if key not in busy]
         if not settled:
             return {}
-        refs = texts.found(self._ask(commands.in_queue()).out)
+        told = self.spool.taken(settled)
+        refs = dict(self.controller.keys()) | {key: ref for key in told if (ref := texts.submitted(told[key]))}
         certain = time.time() - since < _REMEMBERED
         if not certain and not refs.keys() >= set(settled):
-            answer = self.runner.run(commands.found_in_accounting(int(time.time() - since) + 3600))
-            certain = answer.code == 0
-            refs = texts.found(answer.out) | refs
+            older = self.controller.older_keys(int(time.time() - since) + 3600)
+            certain = older is not None
+            refs = dict(older or {}) | refs
+        self.spool.forget([key for key in settled if key not in refs and certain])
         return {key: refs.get(key) for key in settled if key in refs or certain}
-
-    def _on_its_way(self, key: str) -> bool:
-        try:
-            with open(self._script(key), "rb") as script:
-                fcntl.flock(script, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return False
-        except FileNotFoundError:
-            return False
-        except BlockingIOError:
-            return True
 
     def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:
         """Ask the queue first: the accounts show the last attempt that ended, also of a job that was put back."""
-        queued = texts.queued(self._ask(commands.in_queue()).out)
-        statuses = {ref: queued[ref] for ref in refs if ref in queued}
-        gone = [ref for ref in refs if ref not in queued]
-        if gone:
-            answer = self.runner.run(commands.in_accounting(gone))
-            if answer.code == 0:
-                accounted = texts.accounted(answer.out)
-                statuses |= {ref: accounted[ref] for ref in gone if ref in accounted}
+        queued = self.controller.queue()
+        statuses = {}
+        gone = []
+        for ref in refs:
+            number, count = _parts(ref)
+            if (said := combined(queued.get(number, ()), count)) is not None:
+                statuses[ref] = said
+            else:
+                gone.append(ref)
+        accounted = self.controller.accounts([_parts(ref)[0] for ref in gone]) if gone else {}
+        for ref in gone:
+            number, count = _parts(ref)
+            # tasks that only one of the two still lists count once: the accounts know all that have begun
+            if (said := combined(accounted.get(number, ()), min(count, len(accounted.get(number, ()))))) is not None:
+                statuses[ref] = said
         return statuses
 
     def cancel(self, ref: str) -> None:
         """End it."""
-        self._ask(commands.cancel(ref))
+        self.controller.cancel(ref)
+
+    def recall(self, ref: str) -> None:
+        """End it if it has not begun."""
+        self.controller.recall(ref)
+
+    def nodes(self) -> Sequence[NodeState]:
+        """Every node, with the accelerators that anybody's jobs have."""
+        return self.controller.nodes()
+
+    def waiting(self) -> Sequence[Waiting]:
+        """What waits for nodes, of everybody."""
+        return self.controller.waiting()
 
     def read_log(self, key: str, offset: int) -> bytes:
         """What its tasks printed, over all attempts."""
-        try:
-            with open(self._log(key), "rb") as log:
-                log.seek(offset)
-                return log.read(_PIECE)
-        except FileNotFoundError:
-            return b""
+        return self.spool.read(key, "log", offset)
 
-    def _log(self, key: str) -> Path:
-        return self.folder / key / "log"
+    def read_result(self, key: str, offset: int) -> bytes:
+        """What it left in the file that SUPERCLOUD_RESULT names."""
+        return self.spool.read(key, "result", offset)
 
-    def _script(self, key: str) -> Path:
-        return self.folder / key / "script"
 
-    def _ask(self, argv: Sequence[str]) -> Answer:
-        answer = self.runner.run(argv)
-        if answer.code:
-            said = (answer.error or answer.out).strip().splitlines()
-            raise EngineError(f"Slurm does not answer: {said[-1] if said else 'no reason given'}")
-        return answer
+def _size(job: JobSpec) -> dict[str, str | int | float]:
+    return {"array": job.array} if job.array else {}
+
+
+def _ref(number: str, submission: Submission) -> str:
+    """What the engine calls a job: Slurm's number, and how many tasks an array has."""
+    count = submission.settings.get("array")
+    return f"{number}/{count}" if count else number
+
+
+def _parts(ref: str) -> tuple[str, int]:
+    number, _, count = ref.partition("/")
+    return number, int(count or 1)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Protocol
 
 from ....errors import EngineError
 from ...engine import Unsure
 
-__all__ = ["Answer", "Here", "Runner"]
+__all__ = ["Answer", "Here", "Runner", "Ssh"]
 
 _PATIENCE = 120  # seconds; Slurm's own commands give up after a minute or so
+# What ssh says when it never got as far as running anything.
+_NOT_REACHED = ("Connection refused", "Could not resolve hostname", "Permission denied", "Host key verification failed",
+                "No route to host", "Network is unreachable", "Connection timed out during banner exchange",
+                "Bad configuration option", "Operation timed out", "Name or service not known")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -36,13 +43,67 @@ class Here:
 
     def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> Answer:
         """Its exit code and what it printed; :class:`Unsure` when it does not end."""
-        try:
-            done = subprocess.run(
-                argv, stdin=stdin or subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False
-            )
-        except FileNotFoundError:
-            raise EngineError(f"there is no {argv[0]} here; run this where Slurm's commands are, "
-                              "or take --engine local") from None  # fmt: skip
-        except subprocess.TimeoutExpired:
-            raise Unsure(f"{argv[0]} did not answer for {_PATIENCE} s") from None
+        done = _run(argv, stdin)
         return Answer(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+
+
+class Ssh:
+    """Runs commands on a login node, over one connection that stays open for a while.
+
+    The user's own ssh configuration says who, with which key, through which jump host; nothing is ever asked.
+    """
+
+    def __init__(self, target: str, sockets: Path):
+        host, _, port = target.partition(":")
+        if host.startswith("-") or not host:
+            raise EngineError(f"{target!r} is no host; write via: ssh:user@host, ssh:host:port or a name of your "
+                              "ssh configuration")  # fmt: skip
+        self.host, self._port, self._sockets = host, port, sockets
+
+    def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> Answer:
+        """Its exit code and what it printed; :class:`Unsure` when the connection broke off."""
+        done = self.raw(argv, stdin)
+        return Answer(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+
+    def raw(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> subprocess.CompletedProcess[bytes]:
+        """The same, as bytes."""
+        done = _run(self.argv(argv), stdin)
+        if done.returncode == 255:  # ssh's own
+            said = (done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]
+            error = f"{self.host} is not reached by ssh: {said}; try: ssh {self.host} true"
+            raise (EngineError if any(words in said for words in _NOT_REACHED) else Unsure)(error)
+        return done
+
+    def argv(self, argv: Sequence[str]) -> tuple[str, ...]:
+        """The command for here: what is run there is one word, quoted for the shell that reads it there."""
+        options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-o", "ServerAliveInterval=15", "-T"]
+        if socket := self._socket():
+            options += ["-o", "ControlMaster=auto", "-o", f"ControlPath={socket}", "-o", "ControlPersist=60"]
+        if self._port:
+            options += ["-p", self._port]
+        return ("ssh", *options, "--", self.host, shlex.join(argv))
+
+    def _socket(self) -> str:
+        """Where ssh keeps the open connection; nothing where its path would be longer than a socket's may be."""
+        path = str(self._sockets).replace("%", "%%")
+        if len(os.fsencode(path)) > 50:  # %C adds 40, ssh itself another 17 while it connects; the system allows 108
+            path = f"{os.environ.get('XDG_RUNTIME_DIR') or f'/tmp/supercloud-{os.getuid()}'}"
+        try:
+            os.makedirs(path, mode=0o700, exist_ok=True)
+            kept = os.stat(path)
+        except OSError:
+            return ""
+        mine = kept.st_uid == os.getuid() and not kept.st_mode & 0o022
+        return f"{path}/%C" if mine else ""
+
+
+def _run(argv: Sequence[str], stdin: IO[bytes] | None) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(
+            argv, stdin=stdin or subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False
+        )
+    except FileNotFoundError:
+        raise EngineError(f"there is no {argv[0]} here; run this where Slurm's commands are, reach it with "
+                          "--via ssh:HOST, or take --engine local") from None  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise Unsure(f"{argv[0]} did not answer for {_PATIENCE} s") from None

@@ -11,7 +11,7 @@ from ...submission import Status
 from .commands import COMMENT
 from .reasons import sentence
 
-__all__ = ["accounted", "found", "queued", "submitted"]
+__all__ = ["accounted", "found", "queued", "status_of", "submitted"]
 
 # Every state of every release; what is not here is UNKNOWN.
 _QUEUED = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT",
@@ -43,37 +43,43 @@ def submitted(text: str) -> str | None:
     return None
 
 
-def queued(text: str) -> dict[str, Status]:
-    """Jobs in the output of :func:`commands.in_queue`."""
-    return {ref: status for ref, status, _ in _queue_rows(text)}
+def queued(text: str) -> dict[str, list[Status]]:
+    """Jobs in the output of :func:`commands.in_queue`; of an array as many rows as Slurm lists tasks apart."""
+    jobs: dict[str, list[Status]] = {}
+    for ref, status, _ in _queue_rows(text):
+        jobs.setdefault(ref, []).append(status)
+    return jobs
 
 
 def _queue_rows(text: str) -> Iterator[tuple[str, Status, str]]:
     for line in text.splitlines():
         parts = [part.strip() for part in line.split("|", 7)]
         if len(parts) < 8 or not parts[0].isdigit():
-            continue  # the head of an array, or the rest of a comment of somebody's that spans lines
+            continue  # the rest of a comment of somebody's that spans lines
         ref, state, reason, restarts, code, start, end, comment = parts
         # a job that is put back counts its restart while its last attempt is still COMPLETING: which one is not known
         attempt = 0 if state == "COMPLETING" else (int(restarts) if restarts.isdigit() else 0) + 1
-        yield ref, _status(state, reason, code, start, end, attempt), comment.rstrip("|")
+        yield ref, status_of(state, reason, code, start, end, attempt), comment.rstrip("|")
 
 
-def accounted(text: str) -> dict[str, Status]:
-    """Jobs in the output of :func:`commands.in_accounting`; of several rows of one job the last counts."""
-    statuses = {}
+def accounted(text: str) -> dict[str, list[Status]]:
+    """Jobs in the output of :func:`commands.in_accounting`; of several rows of one job or task the last counts."""
+    statuses: dict[str, Status] = {}
     for line in text.splitlines():
         parts = line.split("|", 5)
-        if len(parts) == 6 and parts[0].isdigit():
+        if len(parts) == 6 and re.fullmatch(r"\d+(_\S+)?", parts[0]):
             ref, state, code, start, end, reason = parts
             put_back = state.split()[0] in _PUT_BACK if state else True
             # the attempt is not in the accounts: 0 says so, and whoever knows an attempt keeps it
             statuses[ref] = (
                 Status(State.UNKNOWN, 0, "Slurm has put it back and does not list it yet")
                 if put_back
-                else _status(state, reason, code, start, end, 0)
+                else status_of(state, reason, code, start, end, 0)
             )
-    return statuses
+    jobs: dict[str, list[Status]] = {}
+    for ref, status in statuses.items():
+        jobs.setdefault(ref.partition("_")[0], []).append(status)
+    return jobs
 
 
 def found(text: str) -> dict[str, str]:
@@ -82,12 +88,14 @@ def found(text: str) -> dict[str, str]:
     for line in text.splitlines():
         ref, _, rest = line.partition("|")
         match = re.search(re.escape(COMMENT) + r"([A-Za-z0-9._-]+)", rest)
-        if ref.strip().isdigit() and match:
-            refs.setdefault(match[1], ref.strip())
+        number = ref.strip().partition("_")[0]
+        if number.isdigit() and match:
+            refs.setdefault(match[1], number)
     return refs
 
 
-def _status(state: str, reason: str, code: str, start: str, end: str, attempt: int) -> Status:
+def status_of(state: str, reason: str, code: str, start: str, end: str, attempt: int) -> Status:
+    """A status from Slurm's words; times are seconds since 1970, or as Slurm prints them."""
     word = state.split()[0].rstrip("+") if state else ""
     ours = _STATES.get(word, State.UNKNOWN)
     exit_code = _exit_code(code)

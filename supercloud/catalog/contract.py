@@ -1,0 +1,51 @@
+"""Contracts of lossless Ethernet: what every switch and every host of a fabric must say alike."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from ..primitives.quantity import Duration, Length, Rate, Size
+from ..spec.base import Count, Model, Natural
+from .fact import Fact
+
+__all__ = ["Contract", "Marking"]
+
+
+class Marking(Model):
+    """Where ECN begins to mark and where it marks at its highest probability, for a port of a speed."""
+
+    speed: Rate
+    """The thresholds grow with the speed of the port."""
+    min: Size
+    max: Size
+    probability: Annotated[Count, Field(le=100)]
+    """Percent at ``max``."""
+
+
+class Contract(Fact):
+    """DSCP, priorities, PFC, ECN, MTU and routing of a RoCE fabric."""
+
+    dscp: Natural
+    priority: Natural
+    """Priority, traffic class and queue of RDMA data; the only lossless one."""
+    cnp_dscp: Natural
+    cnp_priority: Natural
+    udp_port: Count
+    mtu: Count
+    host_mtu: Count
+    weight: Count
+    """Percent of a port that RDMA data gets when all queues are full."""
+    ecn: Marking
+    ecn_oversubscribed: Marking
+    """For tiers that are oversubscribed on purpose: their queues fill by design."""
+    watchdog_detection: Duration
+    watchdog_restoration: Duration
+    watchdog_poll: Duration
+    cable: Length
+    """For the headroom of lossless buffers."""
+    keepalive: Duration
+    hold: Duration
+    asn_first: Annotated[int, Field(ge=1, le=4294967295)]
+    asn_last: Annotated[int, Field(ge=1, le=4294967295)]

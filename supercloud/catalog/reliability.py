@@ -1,0 +1,24 @@
+"""How often nodes fail, as those who run many of them have published it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from ..spec.base import Count, Number, Text
+from .fact import Fact
+
+__all__ = ["FailureRate"]
+
+
+class FailureRate(Fact):
+    """Failures that end a job, for each node and day."""
+
+    operator: Text
+    accelerator: Text | None = None
+    per_node_day: Annotated[Number, Field(gt=0, le=1)]
+    node_accelerators: Count
+    """Accelerators of one of those nodes."""
+    failures: Count | None = None
+    """How many it was counted from."""

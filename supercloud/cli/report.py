@@ -1,0 +1,55 @@
+"""``supercloud report``: a page to look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .options import Json, SpecFile, plan_of
+from .output import note, result, result_json
+
+EPILOG = "Example: supercloud report cluster.yaml -o report.html · next: open it in a browser"
+
+
+def report(
+    spec: SpecFile,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Page to write. Default: <name>.html.")] = None,
+    svg: Annotated[Path | None, typer.Option(help="Also write each picture as SVG into this folder.")] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a folder of pictures that holds other files.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Draw a cluster: row plan, racks, fabrics, power, cooling, cost and findings on one page that fetches nothing."""
+    from ..errors import OutputError, WorkError
+    from ..primitives.bundle import Bundle
+    from ..targets.report import pictures
+    from ..targets.report import report as page_of
+
+    decided = plan_of(spec)
+    page = out or Path(f"{decided.name}.html")
+    if page.is_dir():
+        raise OutputError(f"{page} is a folder; name a file, such as {page / 'report.html'}")
+    text = page_of(decided)
+    try:
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise WorkError(f"cannot write {page}: {error.strerror or error}") from None
+    drawn = Bundle(pictures(decided)) if svg else Bundle({})
+    if svg:
+        drawn.write(svg, force=force)
+    if as_json:
+        result_json(
+            {"page": str(page), "bytes": len(text.encode()), "pictures": [str(svg / p) for p in drawn] if svg else []}
+        )
+    else:
+        result(str(page))
+        note(
+            f"{len(text.encode()) / 1e6:.2f} MB"
+            + (f" and {len(drawn)} pictures" if svg else "")
+            + f" · next: open {page}"
+        )
+    raise typer.Exit(2 if decided.errors else 0)

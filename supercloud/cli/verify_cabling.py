@@ -1,0 +1,40 @@
+"""``supercloud verify-cabling``: is it plugged in as planned?"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .options import Json, SpecFile, usable_plan_of
+from .output import note, result, result_json
+
+EPILOG = "Example: supercloud verify-cabling cluster.yaml found.txt · next: mend what it names, and compare again"
+
+
+def verify_cabling(
+    spec: SpecFile,
+    output: Annotated[
+        Path,
+        typer.Argument(help="What ibnetdiscover printed, or LLDP: a file per device, or a folder.", metavar="OUTPUT"),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Compare the cables that are there with the plan. Exit code 0 all right, 1 differences, 2 the input is wrong."""
+    from ..targets.site.cabling.verify import verify
+
+    answer = verify(usable_plan_of(spec), output)
+    if as_json:
+        result_json(asdict(answer))
+    else:
+        for item in answer.differences:
+            result(f"{item.kind}: {item.problem}\n    because {item.cause}\n    → {item.remedy}")
+        networks = ", ".join(answer.fabrics)
+        note(
+            f"{len(answer.differences)} differences in {answer.checked} of {answer.links} links of {networks}"
+            if answer.differences
+            else f"{answer.checked} of {answer.links} links of {networks} checked, all as planned"
+        )
+    raise typer.Exit(1 if answer.differences else 0)

@@ -1,0 +1,58 @@
+"""Efficiency of the site: PUE, WUE and CUE, from powers that are known and those that are not.
+
+PUE = facility energy / IT energy (ISO/IEC 30134-2), WUE = water in litres / IT kWh (ISO/IEC 30134-9),
+CUE = kgCO2e / IT kWh = PUE × carbon of the supply (ISO/IEC 30134-8).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..catalog import HeatRejection
+from ..primitives.quantity import CarbonIntensity, Power
+
+__all__ = ["Overhead", "chiller_power", "cue", "makeup_water"]
+
+
+@dataclass(frozen=True, slots=True)
+class Overhead:
+    """What the site draws beside IT, on average over a year."""
+
+    it: Power
+    conversion: Power
+    """Lost in UPS and distribution."""
+    cooling: Power
+    """Pumps, fans and chillers."""
+    missing: tuple[str, ...] = ()
+    """What is not known and counted as nothing."""
+
+    @property
+    def facility(self) -> Power:
+        """Power at the meter: used and lost."""
+        return self.it + self.conversion + self.cooling
+
+    @property
+    def pue(self) -> float | None:
+        """Facility over IT; a lower bound where something is missing."""
+        return float(self.facility.base / self.it.base) if self.it else None
+
+
+def chiller_power(heat: Power, cop: float, hours: float, all_hours: float) -> Power:
+    """Average electricity of a chiller that runs ``hours`` of ``all_hours``: Q / COP · part of the time."""
+    return Power.of_base(float(heat.base) / cop * hours / all_hours)
+
+
+def makeup_water(heat: Power, it: Power, tower: HeatRejection) -> float | None:
+    """WUE of a tower in L/kWh: evaporation · c / (c − 1) over IT energy; None where the tower's file lacks a number.
+
+    1.8 L/min for 100 kW is 1.08 L/kWh of heat, and with five cycles of concentration 1.35 L/kWh.
+    """
+    if tower.evaporation is None or not tower.cycles or tower.cycles <= 1 or not it:
+        return None
+    per_kwh_of_heat = float(tower.evaporation.base) * 60 / 100
+    return per_kwh_of_heat * tower.cycles / (tower.cycles - 1) * float(heat.base / it.base)
+
+
+def cue(pue: float, carbon: CarbonIntensity) -> float:
+    """kgCO2e per kWh of IT."""
+    return pue * carbon.to("gCO2e/kWh") / 1000

@@ -1,0 +1,64 @@
+"""Three-phase circuits: what a breaker carries, and what a load asks of it.
+
+Symbols: V is line to line, I per line, pf the power factor, k the part of a breaker that may be drawn continuously
+(0.8 in North America: NFPA 70, 210.20(A) and 215.3; elsewhere often 1).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ..primitives.quantity import Current, Power, Voltage
+
+__all__ = ["Circuits", "breaker_for", "circuit_power", "losses"]
+
+_SQRT3 = math.sqrt(3)
+
+
+def circuit_power(
+    voltage: Voltage, current: Current, power_factor: float = 1.0, continuous: float = 0.8, phases: int = 3
+) -> Power:
+    """P = √3 · V · I · pf · k (single phase: V · I · pf · k).
+
+    >>> circuit_power(Voltage("415 V"), Current("60 A")).to("kW").__round__(2)
+    34.5
+    """
+    root = _SQRT3 if phases == 3 else 1.0
+    return Power.of_base(root * float(voltage.base) * float(current.base) * power_factor * continuous)
+
+
+def breaker_for(power: Power, voltage: Voltage, power_factor: float = 1.0, continuous: float = 0.8) -> Current:
+    """The least rating of one three-phase breaker: I = P / (√3 · V · pf · k)."""
+    return Current.of_base(float(power.base) / (_SQRT3 * float(voltage.base) * power_factor * continuous))
+
+
+def losses(power: Power, efficiency: float) -> Power:
+    """What a device of this efficiency turns into heat while it gives ``power``: P / η − P."""
+    return Power.of_base(power.base / Fraction(repr(efficiency)) - power.base)
+
+
+@dataclass(frozen=True, slots=True)
+class Circuits:
+    """The circuits of one rack, one a distribution unit, spread over the feeds as evenly as can be."""
+
+    count: int
+    feeds: int
+    each: Power | None
+    """What one carries continuously; None where neither breaker nor unit is rated."""
+
+    @property
+    def lost(self) -> int:
+        """Circuits that go with the feed that has most of them."""
+        return -(-self.count // self.feeds) if self.feeds > 1 else self.count
+
+    @property
+    def total(self) -> Power | None:
+        """What all of them carry."""
+        return self.each * self.count if self.each else None
+
+    @property
+    def after_loss(self) -> Power | None:
+        """What is left when the fullest feed is gone."""
+        return self.each * (self.count - self.lost) if self.each else None

@@ -1,0 +1,84 @@
+"""Redundancy of power: schemes, and what is left after the loss of one path.
+
+To add a scheme, give it a row in ``SCHEMES``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ..primitives.quantity import Power
+
+__all__ = ["SCHEMES", "Feeds", "Scheme", "supplies_left"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """How feeds back each other."""
+
+    least: int
+    """Feeds it takes at least."""
+    exact: bool
+    """Whether the number of feeds is a multiple of ``least``."""
+    survives: bool
+    """Whether everything goes on after the loss of one feed."""
+
+
+# N: no spare. N+1: N units and one more. 2N: two full paths, each loaded to at most one half. 3N/2: three paths, each
+# loaded to at most two thirds. (Uptime Institute's terms, as data centre guides print them.)
+SCHEMES = {
+    "N": Scheme(1, False, False),
+    "N+1": Scheme(2, False, True),
+    "2N": Scheme(2, True, True),
+    "3N/2": Scheme(3, True, True),
+}
+
+
+def supplies_left(count: int, feeds: int) -> int:
+    """Power supplies of a machine that still have power after the loss of one feed, the one with most of them.
+
+    Six over two feeds leave three, over three feeds four.
+    """
+    return count - -(-count // feeds) if feeds > 1 else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Feeds:
+    """The feeds of the hall and the load they share evenly."""
+
+    count: int
+    scheme: str
+    load: Power
+    """What the feeds give together, losses behind them included."""
+    capacity: Power | None
+    """Of each; None where nobody said."""
+
+    @property
+    def share(self) -> Power:
+        """Load of each while all are there."""
+        return Power.of_base(self.load.base / self.count)
+
+    @property
+    def after_loss(self) -> Power | None:
+        """Load of each that is left when one is gone; None where none is left, or the scheme does not carry on."""
+        if not SCHEMES[self.scheme].survives or self.count < 2:
+            return None
+        groups = 2 if self.scheme == "2N" else 3 if self.scheme == "3N/2" else self.count
+        # a group of feeds is a path: 2N over four feeds is two paths of two
+        lost = max(1, self.count // groups)
+        return Power.of_base(self.load.base / (self.count - lost)) if self.count > lost else None
+
+    @property
+    def limit(self) -> Fraction:
+        """The highest part of a feed that may be used while all are there."""
+        after = self.after_loss
+        return Fraction(1) if after is None or not after.base else self.share.base / after.base
+
+    @property
+    def over(self) -> Power | None:
+        """By how much a feed is over what it carries, in the worst case the scheme must stand; None where it is not."""
+        worst = self.after_loss or self.share
+        if self.capacity is None or worst <= self.capacity:
+            return None
+        return worst - self.capacity

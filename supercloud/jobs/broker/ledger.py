@@ -1,0 +1,84 @@
+"""The broker's own steps in the store. Each compares before it writes, so that of two brokers one takes the step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..placed import Placement
+from ..processes import ProcessId
+from ..records import JobRecord
+from ..states import State
+from ..store import Store
+from ..submission import Status, Submission
+
+__all__ = ["Abandoned", "abandon", "abandoned", "ask_back", "assign", "explain", "forget"]
+
+
+@dataclass(frozen=True)
+class Abandoned:
+    """A start that was given up while its engine did not answer: it is ended when it answers again."""
+
+    id: int
+    job: int
+    connection: str
+    ref: str
+
+
+def assign(
+    store: Store, record: JobRecord, placement: Placement, submission: Submission, connection: str, engine: str,
+    watts: float | None,
+) -> bool:  # fmt: skip
+    """Write down that this process is about to give a held job to an engine; False when somebody else has moved it."""
+    with store.writing() as database:
+        cursor = database.execute(
+            "UPDATE jobs SET state = ?, owner = ?, placement = ?, submission = ?, cluster = ?, connection = ?,"
+            " engine = ?, watts = ?, hourly = ?, reason = '' WHERE id = ? AND state = ? AND launch = ?",
+            (State.SUBMITTING, str(ProcessId.own()), placement.to_json(), submission.to_json(), placement.cluster,
+             connection, engine, watts, placement.price, record.id, State.HELD, record.launch),
+        )  # fmt: skip
+        if cursor.rowcount:
+            store.note(record.id, f"{placement.cluster}: {placement}")
+        return bool(cursor.rowcount)
+
+
+def ask_back(store: Store, record: JobRecord, reason: str) -> bool:
+    """Write down that a waiting job's engine is about to be asked for it."""
+    with store.writing() as database:
+        cursor = database.execute(
+            "UPDATE jobs SET recalled = 1 WHERE id = ? AND state = ? AND launch = ? AND recalled = 0",
+            (record.id, State.QUEUED, record.launch),
+        )
+        if cursor.rowcount:
+            store.note(record.id, reason)
+        return bool(cursor.rowcount)
+
+
+def explain(store: Store, record: JobRecord, reason: str) -> None:
+    """Write down why a job is still held, where that is news."""
+    if reason != record.reason:
+        with store.writing(soon=True) as database:
+            sql = "UPDATE jobs SET reason = ? WHERE id = ? AND state = ? AND launch = ?"
+            database.execute(sql, (reason, record.id, State.HELD, record.launch))
+
+
+def abandon(store: Store, record: JobRecord, reason: str) -> None:
+    """Give up a start whose engine is silent: the job goes on elsewhere, under a later epoch, if it may."""
+    with store.writing() as database:
+        if store.get(record.id) != record:
+            return
+        if record.ref is not None:
+            row = (record.id, record.connection, record.ref)
+            database.execute("INSERT INTO abandoned (job, connection, ref) VALUES (?, ?, ?)", row)
+        store.observe({record.id: Status(State.NODE_FAIL, record.attempt, reason)})
+
+
+def abandoned(store: Store) -> list[Abandoned]:
+    """Starts that were given up and may still run."""
+    rows = store.read("SELECT id, job, connection, ref FROM abandoned ORDER BY id")
+    return [Abandoned(row["id"], row["job"], row["connection"], row["ref"]) for row in rows]
+
+
+def forget(store: Store, item: Abandoned) -> None:
+    """A start that was given up has been ended."""
+    with store.writing() as database:
+        database.execute("DELETE FROM abandoned WHERE id = ?", (item.id,))

@@ -1,0 +1,52 @@
+"""What is free in a fleet, counted down as jobs are given places. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+from ..fleet import Cluster, Fleet, PoolState
+from ..placed import Placement
+
+__all__ = ["closed", "only", "taken"]
+
+
+def taken(fleet: Fleet, placement: Placement) -> Fleet:
+    """The fleet with a job's nodes in use: as many as are free, the first that have room; pinned ones themselves."""
+    return _changed(fleet, placement.cluster, placement.pool, lambda state: _occupied(state, placement))
+
+
+def closed(fleet: Fleet, cluster: str, pool: str) -> Fleet:
+    """The fleet with a pool that nobody may have now."""
+    return _changed(fleet, cluster, pool, lambda state: PoolState(state.pool, state.domains, bytes(state.pool.nodes)))
+
+
+def only(fleet: Fleet, names: Collection[str]) -> Fleet:
+    """The fleet with only these clusters."""
+    return replace(fleet, clusters=tuple(cluster for cluster in fleet.clusters if cluster.plan.name in names))
+
+
+def _changed(fleet: Fleet, cluster: str, pool: str, change: Callable[[PoolState], PoolState]) -> Fleet:
+    return replace(fleet, clusters=tuple(_with(one, pool, change) if one.plan.name == cluster else one
+                                         for one in fleet.clusters))  # fmt: skip
+
+
+def _with(cluster: Cluster, pool: str, change: Callable[[PoolState], PoolState]) -> Cluster:
+    if pool not in cluster.pools:
+        return cluster  # the plan has changed since the job was placed
+    return replace(cluster, pools={**cluster.pools, pool: change(cluster.pools[pool])})
+
+
+def _occupied(state: PoolState, placement: Placement) -> PoolState:
+    need = min(max(1, placement.accelerators_per_node if not placement.slice else 1), state.whole)
+    free = bytearray(state.free)
+    left = placement.nodes
+    pinned = set(placement.hosts)
+    names = list(state.pool.hosts) if pinned else []
+    for index, count in enumerate(free):
+        if not left:
+            break
+        if count >= need and (not pinned or names[index] in pinned):
+            free[index] = count - need if placement.accelerators_per_node else 0
+            left -= 1
+    return PoolState(state.pool, state.domains, state.healthy, bytes(free), state.until, state.queued + left)

@@ -1,0 +1,208 @@
+"""The broker's loop: look at everything once, decide, take each step; killed anywhere, the next one goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from ...errors import EngineError, InputError, SupercloudError, WorkError
+from ...spec import JobSpec
+from ...spec.fleet import Connection
+from ..api import open_engine, referred
+from ..engine import Engine, Recalls, Unsure
+from ..fleet import Cluster, Fleet, Sees, Watch
+from ..placement import Placement
+from ..power import watts
+from ..reconcile import hand_over, reconcile
+from ..records import JobRecord
+from ..spending import spent
+from ..states import State
+from ..store import Store
+from ..submission import Status
+from . import ledger
+from .decide import Hold, Move, Start, decide, moves
+from .room import only, taken
+from .turns import in_turn, shares_of, size_of, used
+
+__all__ = ["Broker", "lock"]
+
+_AVOID = 60.0  # seconds for which a cluster that refused a job is not asked again
+
+
+@contextlib.contextmanager
+def lock(folder: Path) -> Iterator[None]:
+    """Be the one broker of a store; a second one is told so at once."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with open(folder / "broker.lock", "a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise WorkError(f"process {file.read().strip() or 'unknown'} already serves {folder}; one is enough, "
+                            "end it first") from None  # fmt: skip
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+
+
+class Broker:
+    """Looks after the held jobs of one fleet."""
+
+    def __init__(
+        self, store: Store, fleet: Fleet, *, move_after: float = 60.0, lost_after: float | None = None,
+        clock: Callable[[], float] = time.time, say: Callable[[str], None] = lambda text: None,
+    ):  # fmt: skip
+        self.store, self.clock, self.say = store, clock, say
+        self.fleet = only(fleet, {cluster.plan.name for cluster in fleet.clusters if cluster.member.connect})
+        self.move_after, self.lost_after = move_after, lost_after
+        self.watch = Watch(keep=0.0, clock=clock)
+        self.specs: dict[int, JobSpec] = {}
+        self.avoid: dict[int, dict[str, float]] = {}
+        self.silent: dict[str, float] = {}
+
+    def step(self) -> int:
+        """One look and what follows from it; returns how many jobs were given to an engine."""
+        for problem in reconcile(self.store):
+            self.say(f"warning: {problem}")
+        self._end_abandoned()
+        view = self._look()
+        if self.lost_after is not None:
+            self._give_up_silent()
+        live = self.store.live()
+        view = self._in_use(view, live)
+        mine = [record for record in live if record.fleet == self.fleet.spec.name]
+        self.specs = {record.id: self.specs.get(record.id) or self._spec(record) for record in mine}
+        held = [record for record in mine if record.state is State.HELD and self._may_begin(record)]
+        now = self.clock()
+        order = in_turn(held, used(record for record in live if record.state is not State.HELD), shares_of(self.fleet),
+                        {record.id: self._size(record) for record in held})  # fmt: skip
+        begun = 0
+        for action in decide(view, order, self.specs, now, self._avoided(now)):
+            if isinstance(action, Hold):
+                ledger.explain(self.store, action.record, action.reason)
+            else:
+                begun += self._start(action, now)
+                view = taken(view, action.placement)
+        queued = [record for record in mine if record.state is State.QUEUED and record.ref is not None]
+        for move in moves(view, queued, self.specs, now, self.move_after):
+            self._move(move)
+        for record in queued:
+            if record.recalled:  # a broker may have died before it asked
+                self._recall(record)
+        return begun
+
+    # -- seeing ------------------------------------------------------------------------------------------------------
+
+    def _look(self) -> Fleet:
+        """The fleet as its engines see it now; clusters that do not answer are left out."""
+        seen = []
+        for cluster in self.fleet.clusters:
+            try:
+                seen.append(self.watch.look(cluster, self._engine(cluster), anew=True))
+                self.silent.pop(cluster.plan.name, None)
+            except SupercloudError as error:
+                self.silent.setdefault(cluster.plan.name, self.clock())
+                self.say(f"warning: {cluster.plan.name}: {error}")
+        return replace(self.fleet, clusters=tuple(seen), spent=spent(self.store, self.fleet.spec.budgets, self.clock()))
+
+    def _in_use(self, view: Fleet, live: list[JobRecord]) -> Fleet:
+        """What was given away but is not yet to be seen: jobs that wait, and all where an engine lists no nodes."""
+        blind = {cluster.plan.name for cluster in view.clusters if not isinstance(self._engine(cluster), Sees)}
+        for record in live:
+            if record.placement and record.state is not State.HELD:
+                if record.cluster in blind or record.state in (State.SUBMITTING, State.QUEUED):
+                    view = taken(view, Placement.of_json(record.placement))
+        return view
+
+    def _engine(self, cluster: Cluster) -> Engine:
+        assert cluster.member.connect is not None
+        return open_engine(cluster.member.connect, self.store.folder)
+
+    def _spec(self, record: JobRecord) -> JobSpec:
+        return JobSpec.model_validate_json(record.spec).model_copy(update={"after": ()})
+
+    def _size(self, record: JobRecord) -> int:
+        if record.placement:
+            return size_of(Placement.of_json(record.placement))
+        return max(1, self.specs[record.id].accelerator_count, self.specs[record.id].nodes or 1)
+
+    def _may_begin(self, record: JobRecord) -> bool:
+        """Whether what a job waits for has completed; one that never will ends it."""
+        for name in JobSpec.model_validate_json(record.spec).after if '"after"' in record.spec else ():
+            try:
+                before = referred(name, self.store)
+            except InputError as error:
+                self.store.observe({record.id: Status(State.FAILED, record.attempt, str(error))})
+                return False
+            if not before.state.is_final:
+                ledger.explain(self.store, record, f"it waits for job {before.id} ({before.name})")
+                return False
+        return True
+
+    # -- acting ------------------------------------------------------------------------------------------------------
+
+    def _start(self, action: Start, now: float) -> bool:
+        record, placement = action.record, action.placement
+        cluster = next(item for item in self.fleet.clusters if item.plan.name == placement.cluster)
+        connection = cluster.member.connect
+        assert connection is not None
+        engine = self._engine(cluster)
+        try:
+            submission = engine.prepare(self.specs[record.id], placement, record.engine_key)
+            power = watts(cluster.plan, placement)
+            text = connection.model_dump_json(exclude_defaults=True)
+            if not ledger.assign(self.store, record, placement, submission, text, connection.engine, power):
+                return False
+            hand_over(self.store, engine, record.id, submission)
+        except Unsure as error:
+            self.say(f"warning: job {record.id}: {error}")
+            return False
+        except EngineError as error:
+            self.avoid.setdefault(record.id, {})[placement.cluster] = now + _AVOID
+            ledger.explain(self.store, self.store.get(record.id), f"{placement.cluster}: {error}")
+            self.say(f"warning: job {record.id} is refused by {placement.cluster}: {error}")
+            return False
+        self.say(f"job {record.id} ({record.name}) goes to {placement.cluster}: {placement}")
+        return True
+
+    def _avoided(self, now: float) -> dict[int, set[str]]:
+        self.avoid = {number: kept for number, names in self.avoid.items()
+                      if (kept := {name: until for name, until in names.items() if until > now})}  # fmt: skip
+        return {number: set(names) for number, names in self.avoid.items()}
+
+    def _move(self, move: Move) -> None:
+        record = move.record
+        if not isinstance(open_engine(Connection.model_validate_json(record.connection), self.store.folder), Recalls):
+            return
+        to = f"{move.placement.cluster}: {move.placement}"
+        if ledger.ask_back(self.store, record, f"{record.cluster} is asked for it back: there is room on {to}"):
+            self.say(f"job {record.id} ({record.name}) still waits on {record.cluster}: there is room on {to}")
+            if move.placement.cluster != record.cluster:  # where it waited in vain looks free as soon as it has left
+                self.avoid.setdefault(record.id, {})[record.cluster] = self.clock() + max(_AVOID, self.move_after)
+            self._recall(record)
+
+    def _recall(self, record: JobRecord) -> None:
+        engine = open_engine(Connection.model_validate_json(record.connection), self.store.folder)
+        if isinstance(engine, Recalls) and record.ref is not None:
+            with contextlib.suppress(EngineError):  # the next look asks again
+                engine.recall(record.ref)
+
+    def _give_up_silent(self) -> None:
+        """Jobs on clusters that have been silent for long go on elsewhere; their old copies are fenced off."""
+        now = self.clock()
+        lost = {name for name, since in self.silent.items() if now - since >= (self.lost_after or 0.0)}
+        for record in self.store.live() if lost else ():
+            if record.cluster in lost and record.fleet and record.ref is not None:
+                ledger.abandon(self.store, record, f"{record.cluster} has not answered for {self.lost_after:g} s")
+
+    def _end_abandoned(self) -> None:
+        for item in ledger.abandoned(self.store):
+            with contextlib.suppress(EngineError):  # it is still silent
+                open_engine(Connection.model_validate_json(item.connection), self.store.folder).cancel(item.ref)
+                ledger.forget(self.store, item)

@@ -1,0 +1,62 @@
+"""Whose turn it is: priorities first, then who has least of what is his, then who came first. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from ..fleet import Fleet
+from ..placed import Placement
+from ..records import JobRecord
+
+__all__ = ["in_turn", "shares_of", "used"]
+
+_PRIORITIES = {"high": 0, "normal": 1, "low": 2}
+
+
+def shares_of(fleet: Fleet) -> dict[str, float]:
+    """The part of the fleet that each tenant has a right to: of every cluster what that one says, by its size."""
+    total = sum(max(1, cluster.plan.accelerators or cluster.plan.nodes) for cluster in fleet.clusters)
+    shares: dict[str, float] = {}
+    for cluster in fleet.clusters:
+        size = max(1, cluster.plan.accelerators or cluster.plan.nodes)
+        for tenant in cluster.plan.tenants:
+            shares[tenant.name] = shares.get(tenant.name, 0.0) + tenant.fraction * size / total
+    return shares
+
+
+def used(records: Iterable[JobRecord]) -> dict[str, int]:
+    """Accelerators (of a job without any: nodes) that each tenant's work holds now, over all clusters."""
+    held: dict[str, int] = {}
+    for record in records:
+        if record.placement:
+            held[record.tenant] = held.get(record.tenant, 0) + size_of(Placement.of_json(record.placement))
+    return held
+
+
+def size_of(placement: Placement) -> int:
+    """What a job counts in its tenant's share."""
+    return placement.nodes * max(1, placement.accelerators_per_node)
+
+
+def in_turn(
+    waiting: Sequence[JobRecord], held: Mapping[str, int], shares: Mapping[str, float], size: Mapping[int, int]
+) -> list[JobRecord]:
+    """Held jobs in the order in which they may choose.
+
+    Within a priority the tenant comes next that holds least of its share, as if what came before had begun.
+    """
+    mine = dict(held)
+    order: list[JobRecord] = []
+    for priority in sorted({record.priority for record in waiting}, key=lambda name: _PRIORITIES.get(name, 1)):
+        queues: dict[str, list[JobRecord]] = {}
+        for record in sorted(waiting, key=lambda record: -record.id):
+            if record.priority == priority:
+                queues.setdefault(record.tenant, []).append(record)
+        while queues:
+            tenant = min(queues, key=lambda name: (mine.get(name, 0) / (shares.get(name) or 1e-3), queues[name][-1].id))
+            record = queues[tenant].pop()
+            order.append(record)
+            mine[tenant] = mine.get(tenant, 0) + size.get(record.id, 1)
+            if not queues[tenant]:
+                del queues[tenant]
+    return order

@@ -1,0 +1,189 @@
+"""JSON of slurmrestd, in both directions. Pure.
+
+A submission is the same list of options that sbatch gets, each translated by a row of ``_FIELDS``: what has no row is
+an error, never left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ....errors import EngineError
+from ...fleet import NodeState, Waiting
+from ...submission import Status
+from .commands import COMMENT
+from .nodes import DOWN, DRAINED, NOT_FOR_NODES, accelerators
+from .texts import status_of
+
+__all__ = ["accounted", "is_ours", "keys", "nodes", "queued", "submission", "waiting"]
+
+
+def _number(value: int) -> dict[str, Any]:
+    return {"set": True, "infinite": False, "number": value}
+
+
+def _minutes(text: str) -> dict[str, Any]:
+    days, _, rest = text.partition("-")
+    hours, minutes, seconds = (int(part) for part in rest.split(":"))
+    return _number(int(days) * 1440 + hours * 60 + minutes + (seconds > 0))
+
+
+def _switches(text: str) -> dict[str, Any]:
+    count, _, wait = text.partition("@")
+    minutes = _minutes(wait)["number"]
+    return {"required_switches": _number(int(count)), "wait_for_switch": minutes * 60}
+
+
+# option -> the fields it becomes
+_FIELDS: Mapping[str, Callable[[str], dict[str, Any]]] = {
+    "account": lambda value: {"account": value},
+    "array": lambda value: {"array": value},
+    "chdir": lambda value: {"current_working_directory": value},
+    "comment": lambda value: {"comment": value},
+    "constraint": lambda value: {"constraints": value},
+    "dependency": lambda value: {"dependency": value},
+    "exclusive": lambda value: {"shared": ["none"]},
+    "gpus-per-node": lambda value: {"tres_per_node": f"gres/gpu:{value}"},
+    "gres": lambda value: {"tres_per_node": f"gres/{value}"},
+    "job-name": lambda value: {"name": value},
+    "kill-on-invalid-dep": lambda value: {"flags": ["KILL_INVALID_DEPENDENCY"]},
+    "licenses": lambda value: {"licenses": value},
+    "no-requeue": lambda value: {"requeue": False},
+    "nodelist": lambda value: {"required_nodes": value.split(",")},
+    "nodes": lambda value: {"nodes": value},
+    "ntasks-per-node": lambda value: {"tasks_per_node": int(value)},
+    "open-mode": lambda value: {"open_mode": [value.upper()]},
+    "output": lambda value: {"standard_output": value},
+    "parsable": lambda value: {},
+    "partition": lambda value: {"partition": value},
+    "qos": lambda value: {"qos": value},
+    "requeue": lambda value: {"requeue": True},
+    "segment": lambda value: {"segment_size": int(value)},
+    "switches": _switches,
+    "time": lambda value: {"time_limit": _minutes(value)},
+}
+
+
+def submission(argv: Sequence[str], script: str, format: str) -> dict[str, Any]:
+    """What is posted for the arguments of sbatch."""
+    job: dict[str, Any] = {"script": script, "environment": ["PATH=/usr/local/bin:/usr/bin:/bin"]}
+    for option in argv[1:]:
+        name, _, value = option.removeprefix("--").partition("=")
+        if name not in _FIELDS:
+            raise EngineError(f"slurmrestd is not told of --{name}; reach this cluster with --via ssh:HOST")
+        job |= _FIELDS[name](value)
+    if "tasks_per_node" in job:
+        nodes = int(job["nodes"])
+        job |= {"tasks": nodes * job["tasks_per_node"], "minimum_nodes": nodes, "maximum_nodes": nodes}
+        if format < "v0.0.41":
+            job.pop("segment_size", None)
+    job.setdefault("current_working_directory", "/tmp")
+    return {"job": job}
+
+
+def is_ours(job: Mapping[str, Any]) -> bool:
+    """Whether it is one of those that were submitted with a key."""
+    return str(_plain(job.get("comment"))).startswith(COMMENT)
+
+
+def queued(jobs: Iterable[Mapping[str, Any]]) -> dict[str, list[Status]]:
+    """The jobs of its list, tasks of an array together."""
+    found: dict[str, list[Status]] = {}
+    for job in jobs:
+        state = _words(job.get("job_state"))
+        restarts = int(_plain(job.get("restart_cnt")) or 0)
+        attempt = 0 if state == "COMPLETING" else restarts + 1
+        status = status_of(
+            state,
+            str(job.get("state_reason", "")),
+            _code(job.get("exit_code")),
+            str(_plain(job.get("start_time")) or 0),
+            str(_plain(job.get("end_time")) or 0),
+            attempt,
+        )
+        found.setdefault(_id(job), []).append(status)
+    return found
+
+
+def accounted(jobs: Iterable[Mapping[str, Any]]) -> dict[str, list[Status]]:
+    """The jobs of the accounts."""
+    found: dict[str, list[Status]] = {}
+    for job in jobs:
+        state, time = job.get("state") or {}, job.get("time") or {}
+        status = status_of(
+            _words(state.get("current")),
+            str(state.get("reason", "")),
+            _code(job.get("exit_code")),
+            str(_plain(time.get("start")) or 0),
+            str(_plain(time.get("end")) or 0),
+            0,
+        )
+        found.setdefault(_id(job), []).append(status)
+    return found
+
+
+def keys(jobs: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Key -> id, the first of a key."""
+    found: dict[str, str] = {}
+    for job in jobs:
+        comment = job.get("comment")
+        said = comment.get("job") if isinstance(comment, Mapping) and "job" in comment else _plain(comment)
+        match = re.search(re.escape(COMMENT) + r"([A-Za-z0-9._-]+)", f"{said or ''} {job.get('submit_line') or ''}")
+        if match:
+            found.setdefault(match[1], _id(job))
+    return found
+
+
+def nodes(items: Iterable[Mapping[str, Any]]) -> Iterator[NodeState]:
+    """Every node of its list."""
+    for item in items:
+        words = set(item.get("state") or ())
+        state = "down" if words & DOWN else "drained" if words & DRAINED else "up"
+        used = accelerators(str(item.get("tres_used") or ""))
+        if not accelerators(str(item.get("tres") or "")):
+            used = int(bool(item.get("alloc_cpus")))
+        yield NodeState(str(item["name"]), state, used)  # type: ignore[arg-type]
+
+
+def waiting(jobs: Iterable[Mapping[str, Any]]) -> list[Waiting]:
+    """What waits for nodes, by partition."""
+    sums: dict[str, tuple[int, int]] = {}
+    for job in jobs:
+        if _words(job.get("job_state")) == "PENDING" and job.get("state_reason") not in NOT_FOR_NODES:
+            count = int(_plain(job.get("node_count")) or 1)
+            for name in str(job.get("partition", "")).split(","):
+                total, number = sums.get(name, (0, 0))
+                sums[name] = total + count, number + 1
+    return [Waiting(name, total, number) for name, (total, number) in sorted(sums.items())]
+
+
+def _id(job: Mapping[str, Any]) -> str:
+    array = job.get("array")
+    of = _plain(job.get("array_job_id")) or (array.get("job_id") if isinstance(array, Mapping) else 0)
+    return str(of or job.get("job_id", ""))
+
+
+def _plain(value: Any) -> Any:
+    """A number as such: newer formats wrap it in ``{"set": …, "infinite": …, "number": …}``."""
+    if isinstance(value, Mapping) and "number" in value:
+        return value["number"] if value.get("set") else 0
+    return value
+
+
+def _words(value: Any) -> str:
+    """A state: newer formats give a list, the first of which is the base state, a later one what happens to it."""
+    if isinstance(value, str):
+        return value
+    words = [str(word) for word in value or ()]
+    return "COMPLETING" if "COMPLETING" in words else words[0] if words else ""
+
+
+def _code(value: Any) -> str:
+    """An exit code as sacct writes it."""
+    if not isinstance(value, Mapping):
+        return str(value if value is not None else "")
+    signal = value.get("signal") or {}
+    number = _plain(signal.get("id", signal.get("signal_id"))) or 0
+    return f"{_plain(value.get('return_code')) or 0}:{number}"

@@ -1,0 +1,79 @@
+"""What is free on a Slurm cluster: ``scontrol show node`` and ``squeue`` in, values out. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from ...fleet import NodeState, Waiting
+
+__all__ = ["DOWN", "DRAINED", "NOT_FOR_NODES", "PENDING", "RUNNING", "SHOW", "accelerators", "ends", "nodes", "waiting"]
+
+SHOW = ("scontrol", "show", "node", "--oneliner", "--all")
+# of everybody: until when which nodes are taken, and how much waits where
+RUNNING = ("env", "SLURM_TIME_FORMAT=%s", "squeue", "--noheader", "--all", "--states=RUNNING,COMPLETING",
+           "--format=%e|%N")  # fmt: skip
+PENDING = ("squeue", "--noheader", "--all", "--states=PENDING", "--array", "--format=%P|%D|%r")
+
+DRAINED = {"DRAIN", "MAINT", "REBOOT_ISSUED", "REBOOT_REQUESTED", "PERFCTRS", "BLOCKED", "PLANNED_MAINT"}
+DOWN = {"DOWN", "ERROR", "FUTURE", "FAIL", "INVAL", "INVALID_REG", "NOT_RESPONDING", "POWERING_DOWN", "UNKNOWN"}
+# who waits for these does not wait for nodes
+NOT_FOR_NODES = ("Dependency", "BeginTime", "JobHeldUser", "JobHeldAdmin", "JobArrayTaskLimit")
+
+
+def nodes(text: str, until: Mapping[str, float]) -> Iterator[NodeState]:
+    """Every node in the output of :data:`SHOW`; ``until`` is when the last job on a node must have ended."""
+    for line in text.splitlines():
+        if not (name := _value(line, "NodeName")):
+            continue
+        words = set(_value(line, "State").strip("*~#!%$@^-").split("+"))
+        state = "down" if words & DOWN else "drained" if words & DRAINED else "up"
+        used = accelerators(_value(line, "AllocTRES"))
+        if not accelerators(_value(line, "CfgTRES")):
+            used = int(bool(int(_value(line, "CPUAlloc") or 0)))
+        yield NodeState(name, state, used, until.get(name))  # type: ignore[arg-type]
+
+
+def _value(line: str, key: str) -> str:
+    match = re.search(rf"(?:^| ){key}=(\S*)", line)
+    return match[1] if match else ""
+
+
+def accelerators(tres: str) -> int:
+    """Those in a text such as ``cpu=4,gres/gpu=8``."""
+    match = re.search(r"(?:^|,)gres/gpu=(\d+)", tres)
+    return int(match[1]) if match else 0
+
+
+def ends(text: str) -> dict[str, float]:
+    """When the last job on each node must have ended, from :data:`RUNNING`; jobs without a limit say nothing."""
+    latest: dict[str, float] = {}
+    for line in text.splitlines():
+        end, _, hosts = line.partition("|")
+        for host in hosts_of(hosts.strip()) if end.strip().isdigit() else ():
+            latest[host] = max(latest.get(host, 0.0), float(end))
+    return latest
+
+
+def waiting(text: str) -> list[Waiting]:
+    """What waits for nodes, by partition, from :data:`PENDING`."""
+    sums: dict[str, tuple[int, int]] = {}
+    for line in text.splitlines():
+        partition, _, rest = line.partition("|")
+        count, _, reason = rest.partition("|")
+        if count.strip().isdigit() and not reason.startswith(NOT_FOR_NODES):
+            for name in partition.split(","):
+                total, jobs = sums.get(name, (0, 0))
+                sums[name] = total + int(count), jobs + 1
+    return [Waiting(name, total, jobs) for name, (total, jobs) in sorted(sums.items())]
+
+
+def hosts_of(folded: str) -> Iterator[str]:
+    """The names in ``a-[01-03,07],b2``: Slurm's way to write them, for names with one range of numbers."""
+    for prefix, inside, single in re.findall(r"([^,\[\]]+)\[([^\]]+)\]|([^,\[\]]+)", folded):
+        if single:
+            yield single
+        for part in inside.split(",") if inside else ():
+            first, _, last = part.partition("-")
+            for number in range(int(first), int(last or first) + 1):
+                yield f"{prefix}{number:0{len(first)}d}"

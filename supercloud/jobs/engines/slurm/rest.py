@@ -1,0 +1,174 @@
+"""Slurm through slurmrestd, which speaks JSON over HTTP.
+
+The token is Slurm's own: ``SLURM_JWT`` (as ``scontrol token`` prints it), or a secret called ``slurm-jwt``. Its data
+format changes with every release: the newest of ``_FORMATS`` that the server has is spoken.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ....errors import EngineError
+from ... import helper
+from ...engine import Unsure
+from ...fleet import NodeState, Waiting
+from ...secrets import values
+from ...submission import Status, Submission
+from . import bodies
+from .runner import Answer, Here
+from .spool import Shared
+
+__all__ = ["Rest", "RestSpool"]
+
+_FORMATS = tuple(f"v0.0.{number}" for number in range(46, 39, -1))
+_PATIENCE = 60
+
+
+class Rest:
+    """The controller, by way of its service."""
+
+    def __init__(self, address: str):
+        self.address = address.rstrip("/")
+
+    @cached_property
+    def format(self) -> str:
+        """The newest data format that both sides speak."""
+        for name in _FORMATS:
+            if self._call("GET", f"/slurm/{name}/ping", missing=None) is not None:
+                return name
+        raise EngineError(f"{self.address} speaks none of {_FORMATS[-1]} to {_FORMATS[0]}; use --via ssh:HOST")
+
+    def ask(self, method: str, path: str, body: object = None) -> dict[str, Any]:
+        """What it answers at a path below ``/slurm/FORMAT`` or ``/slurmdb/FORMAT``."""
+        service, _, rest = path.partition("/")
+        answer = self._call(method, f"/{service}/{self.format}/{rest}", body)
+        assert answer is not None
+        return answer
+
+    def _call(self, method: str, path: str, body: object = None, missing: object = "error") -> dict[str, Any] | None:
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"X-SLURM-USER-TOKEN": _token(), "Content-Type": "application/json", "Accept": "application/json"}
+        request = urllib.request.Request(self.address + path, data, headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=_PATIENCE) as response:
+                answer: dict[str, Any] = json.load(response)
+                return answer
+        except urllib.error.HTTPError as error:
+            with error:
+                if error.code == 404 and missing is None:
+                    return None
+                raise EngineError(f"Slurm refused: {_said(error)}") from None
+        except TimeoutError:
+            raise Unsure(f"{self.address} timed out") from None
+        except urllib.error.URLError as error:
+            if isinstance(error.reason, TimeoutError):
+                raise Unsure(f"{self.address} timed out") from None
+            raise EngineError(f"{self.address} is not reached: {error.reason}") from None
+        except (OSError, ValueError) as error:  # it broke off in the middle, or says what is no JSON
+            raise Unsure(f"{self.address} broke off: {error}") from None
+
+    # -- the questions of a controller -------------------------------------------------------------------------------
+
+    def queue(self) -> Mapping[str, list[Status]]:
+        """From its list of jobs."""
+        return bodies.queued(self._jobs())
+
+    def _jobs(self) -> list[dict[str, Any]]:
+        return [job for job in self.ask("GET", "slurm/jobs").get("jobs", ()) if bodies.is_ours(job)]
+
+    def accounts(self, refs: Sequence[str]) -> Mapping[str, list[Status]]:
+        """From the accounts; jobs they do not know are left out."""
+        found: dict[str, list[Status]] = {}
+        for ref in refs:
+            try:
+                answer = self.ask("GET", f"slurmdb/job/{int(ref)}")
+            except EngineError:
+                continue
+            for number, tasks in bodies.accounted(answer.get("jobs", ())).items():
+                found.setdefault(number, []).extend(tasks)
+        return found
+
+    def keys(self) -> Mapping[str, str]:
+        """From the comments of the jobs in the list."""
+        return bodies.keys(self._jobs())
+
+    def older_keys(self, seconds: int) -> Mapping[str, str] | None:
+        """From comments and submission lines in the accounts."""
+        try:
+            answer = self.ask("GET", f"slurmdb/jobs/?start_time={int(time.time()) - seconds}")
+        except EngineError:
+            return None
+        return bodies.keys(answer.get("jobs", ()))
+
+    def cancel(self, ref: str) -> None:
+        """End a job; one that has ended is no error."""
+        try:
+            self.ask("DELETE", f"slurm/job/{int(ref.partition('/')[0])}")
+        except Unsure:
+            raise
+        except EngineError as error:
+            if "already" not in str(error).lower() and "invalid job id" not in str(error).lower():
+                raise
+
+    def recall(self, ref: str) -> None:
+        """Hold it, look, and end it if it still waits: the service has no way to end only what waits."""
+        number = int(ref.partition("/")[0])
+        self.ask("POST", f"slurm/job/{number}", {"hold": True})
+        waits = [task for tasks in (self.queue().get(str(number), ()),) for task in tasks]
+        if waits and all(task.state == "QUEUED" for task in waits):
+            self.cancel(ref)
+
+    def nodes(self) -> Sequence[NodeState]:
+        """From its list of nodes."""
+        return list(bodies.nodes(self.ask("GET", "slurm/nodes").get("nodes", ())))
+
+    def waiting(self) -> Sequence[Waiting]:
+        """From its list of jobs."""
+        return bodies.waiting(self.ask("GET", "slurm/jobs").get("jobs", ()))
+
+
+class RestSpool(Shared):
+    """The state folder, which the nodes see too; the submission goes to the service."""
+
+    def __init__(self, folder: Path, rest: Rest):
+        super().__init__(folder, Here())
+        self.rest = rest
+
+    def submit(self, submission: Submission) -> Answer:
+        """Under the lock, which ends with this process: the service may have got it nevertheless, and is asked."""
+        path = self.folder / submission.key / "script"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            helper.install(self.folder / "checkpoint")
+            path.write_text(submission.stdin)
+            with open(path, "rb") as script:
+                fcntl.flock(script, fcntl.LOCK_EX)
+                body = bodies.submission(submission.argv, submission.stdin, self.rest.format)
+                answer = self.rest.ask("POST", "slurm/job/submit", body)
+        except OSError as error:
+            raise EngineError(f"{path}: {error.strerror}") from None
+        if errors := answer.get("errors"):
+            return Answer(1, "", "; ".join(str(item.get("error") or item.get("description")) for item in errors))
+        return Answer(0, f"{answer.get('job_id', '')}\n")
+
+
+def _token() -> str:
+    token = os.environ.get("SLURM_JWT", "").removeprefix("SLURM_JWT=")
+    return token or values({"token": "slurm-jwt"})["token"]
+
+
+def _said(error: urllib.error.HTTPError) -> str:
+    try:
+        found = json.load(error).get("errors") or []
+        return "; ".join(str(item.get("error") or item.get("description")) for item in found) or str(error)
+    except (OSError, ValueError, AttributeError):
+        return str(error)

@@ -1,0 +1,186 @@
+"""Where a job's script, log and result lie: in the state folder that the nodes see too, or on the login node.
+
+Both sides keep the same promise: should the submitter be killed, whoever looks for its job is told as long as the
+submission may still be on its way.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from ....errors import EngineError
+from ... import helper
+from ...submission import Submission
+from .runner import Answer, Runner, Ssh
+
+__all__ = ["Remote", "Shared", "Spool"]
+
+_PIECE = 2**20
+
+
+class Spool(Protocol):
+    """The files of jobs."""
+
+    home: str
+    """The folder, as the batch script writes it; may begin with ``$HOME``."""
+
+    def log(self, key: str) -> str:
+        """The file all tasks print to, as sbatch is told it."""
+
+    def submit(self, submission: Submission) -> Answer:
+        """Run sbatch with the script on its standard input."""
+
+    def on_its_way(self, keys: Sequence[str]) -> set[str]:
+        """Keys whose submission somebody is in the middle of."""
+
+    def taken(self, keys: Sequence[str]) -> Mapping[str, str]:
+        """Keys of which it is written down what sbatch answered, with that."""
+
+    def forget(self, keys: Sequence[str]) -> None:
+        """Submissions that broke off and certainly came to nothing: they may be repeated."""
+
+    def read(self, key: str, name: str, offset: int) -> bytes:
+        """A piece of a job's ``log`` or ``result``; empty where there is no more."""
+
+
+class Shared:
+    """The state folder, on storage that the nodes see."""
+
+    def __init__(self, folder: Path, runner: Runner):
+        self.folder, self.runner, self.home = folder, runner, str(folder)
+
+    def log(self, key: str) -> str:
+        """In the job's own folder."""
+        return str(self.folder / key / "log")
+
+    def submit(self, submission: Submission) -> Answer:
+        """The script comes from a file that is locked while sbatch has it open: the lock outlives this process."""
+        path = self.folder / submission.key / "script"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            helper.install(self.folder / "checkpoint")
+            path.write_text(submission.stdin)
+            with open(path, "rb") as stdin:
+                fcntl.flock(stdin, fcntl.LOCK_EX)
+                return self.runner.run(submission.argv, stdin)
+        except OSError as error:
+            raise EngineError(f"{path}: {error.strerror}") from None
+
+    def on_its_way(self, keys: Sequence[str]) -> set[str]:
+        """Those whose script is locked."""
+        return {key for key in keys if self._locked(key)}
+
+    def _locked(self, key: str) -> bool:
+        try:
+            with open(self.folder / key / "script", "rb") as script:
+                fcntl.flock(script, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return False
+        except FileNotFoundError:
+            return False
+        except BlockingIOError:
+            return True
+
+    def taken(self, keys: Sequence[str]) -> Mapping[str, str]:
+        """Nothing is written down here: the queue is asked."""
+        return {}
+
+    def forget(self, keys: Sequence[str]) -> None:
+        """Nothing was written down."""
+
+    def read(self, key: str, name: str, offset: int) -> bytes:
+        """From the file."""
+        try:
+            with open(self.folder / key / name, "rb") as file:
+                file.seek(offset)
+                return file.read(_PIECE)
+        except FileNotFoundError:
+            return b""
+
+
+# One submission per key, whatever breaks off: the lock is held by sbatch too, what it answered is kept, and a script
+# that did not arrive whole is not submitted. Only this text is read by a shell; what belongs to jobs is "$@" and files.
+_SUBMIT = """\
+dir=.supercloud/slurm/$1 size=$2 helper=$3
+shift 3
+umask 077
+mkdir -p "$dir" && exec 9>>"$dir/lock" && flock 9 || exit 74
+if [ -s "$dir/ref" ]; then exec cat "$dir/ref"; fi
+if [ -e "$dir/begun" ]; then echo 'timed out: an earlier submission broke off' >&2; exit 75; fi
+cat >"$dir/sent" && [ "$(wc -c <"$dir/sent")" -eq "$size" ] ||
+    { echo 'timed out: the script did not arrive whole' >&2; exit 75; }
+head -c "$helper" "$dir/sent" >"$dir/helper" && chmod 755 "$dir/helper" &&
+    mv -f "$dir/helper" .supercloud/slurm/checkpoint || exit 74
+tail -c "+$((helper + 1))" "$dir/sent" >"$dir/script" && rm "$dir/sent" && : >"$dir/begun" || exit 74
+"$@" <"$dir/script" >"$dir/answer"
+code=$?
+if [ "$code" -eq 0 ]; then mv "$dir/answer" "$dir/ref" && cat "$dir/ref"; else rm -f "$dir/begun"; fi
+exit "$code"
+"""
+_LOOK = """\
+for key; do
+    dir=.supercloud/slurm/$key
+    if [ ! -e "$dir/lock" ]; then echo "$key none"
+    elif ! flock -n "$dir/lock" true; then echo "$key busy"
+    elif [ -s "$dir/ref" ]; then echo "$key ref $(tail -n 1 "$dir/ref")"
+    else echo "$key none"; fi
+done
+"""
+_FORGET = """\
+for key; do flock -n ".supercloud/slurm/$key/lock" rm -f ".supercloud/slurm/$key/begun"; done 2>/dev/null
+:
+"""
+_READ = 'cd "$HOME" && tail -c "+$2" ".supercloud/slurm/$1" 2>/dev/null | head -c "$3"'
+
+
+class Remote:
+    """A folder in the user's home on a login node; homes are on storage that the nodes see."""
+
+    home = "$HOME/.supercloud/slurm"
+
+    def __init__(self, runner: Ssh):
+        self.runner = runner
+
+    def log(self, key: str) -> str:
+        """Relative to the home, in which sbatch is run."""
+        return f".supercloud/slurm/{key}/log"
+
+    def submit(self, submission: Submission) -> Answer:
+        """The script goes over standard input, behind the helper it may need."""
+        lead, script = helper.text().encode(), submission.stdin.encode()
+        sizes = (str(len(lead) + len(script)), str(len(lead)))
+        with tempfile.TemporaryFile() as stdin:
+            stdin.write(lead + script)
+            stdin.seek(0)
+            return self.runner.run(_sh(_SUBMIT, submission.key, *sizes, *submission.argv), stdin)
+
+    def on_its_way(self, keys: Sequence[str]) -> set[str]:
+        """Those whose lock is held there."""
+        return {key for key, word, _ in self._look(keys) if word == "busy"}
+
+    def taken(self, keys: Sequence[str]) -> Mapping[str, str]:
+        """What sbatch answered there."""
+        return {key: said for key, word, said in self._look(keys) if word == "ref"}
+
+    def _look(self, keys: Sequence[str]) -> list[tuple[str, str, str]]:
+        answer = self.runner.run(_sh(_LOOK, *keys))
+        if answer.code:
+            raise EngineError(f"{self.runner.host} does not answer: {answer.error.strip()[-200:]}")
+        rows = [line.split(" ", 2) for line in answer.out.splitlines()]
+        return [(row[0], row[1], row[2] if len(row) > 2 else "") for row in rows if len(row) > 1]
+
+    def forget(self, keys: Sequence[str]) -> None:
+        """So that they can begin anew."""
+        if keys:
+            self.runner.run(_sh(_FORGET, *keys))
+
+    def read(self, key: str, name: str, offset: int) -> bytes:
+        """From the file there."""
+        return self.runner.raw(_sh(_READ, f"{key}/{name}", str(offset + 1), str(_PIECE))).stdout
+
+
+def _sh(text: str, *arguments: str) -> tuple[str, ...]:
+    return ("sh", "-c", text, "sh", *arguments)

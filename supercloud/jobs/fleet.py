@@ -1,0 +1,228 @@
+"""The state of the fleet: which clusters there are, and what is free in each of them.
+
+Where nothing runs yet it comes from the plan: every node is free. Where an engine offers :class:`Sees`, it comes from
+the engine's own list of nodes, dated and kept for a while. A pool is one byte a node: accelerators that are free, so
+that counting what is free in a domain is arithmetic on bytes.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal, Protocol, runtime_checkable
+
+from ..catalog import Catalog
+from ..plan.model import Plan, PoolPlan
+from ..spec.fleet import Connection, FleetSpec, Member
+from .domains import Domains, domains_of
+
+__all__ = ["Cluster", "Fleet", "NodeState", "PoolState", "Sees", "SeesQueue", "Waiting", "Watch", "fleet_of"]
+
+_HOST = re.compile(r"(.*?)(\d+)")
+_MOST = 255
+"""Accelerators of one node that are told apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """What an engine says about a node."""
+
+    host: str
+    state: Literal["up", "drained", "down"] = "up"
+    """``drained``: it finishes what it runs and takes nothing new."""
+    in_use: int = 0
+    """Accelerators that jobs have; on nodes without any, 1 where a job has the node."""
+    until: float | None = None
+    """When the last job on it must have ended, by its time limit; seconds since 1970."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Work that waits at an engine, of one partition or queue."""
+
+    partition: str
+    nodes: int
+    """Of all of it together."""
+    jobs: int = 1
+
+
+@runtime_checkable
+class Sees(Protocol):
+    """An engine that can list its nodes."""
+
+    def nodes(self) -> Sequence[NodeState]:
+        """Every node it has, in one question."""
+
+
+@runtime_checkable
+class SeesQueue(Protocol):
+    """An engine that can say what waits."""
+
+    def waiting(self) -> Sequence[Waiting]:
+        """What waits, summed by partition."""
+
+
+class PoolState:
+    """What is free in a pool: two bytes a node, and the counts by domain that placement asks for."""
+
+    def __init__(self, pool: PoolPlan, domains: Domains, healthy: bytes | None = None, free: bytes | None = None,
+                 until: Mapping[int, float] | None = None, queued: int = 0):  # fmt: skip
+        whole = bytes([min(max(pool.per_node, 1), _MOST)])
+        self.pool, self.domains = pool, domains
+        self.whole = whole[0]
+        self.healthy = whole * pool.nodes if healthy is None else healthy
+        """For each node the accelerators it has when nothing runs on it; 0 where it takes no work."""
+        self.free = self.healthy if free is None else free
+        """For each node the accelerators nobody has."""
+        self.until = until or {}
+        self.queued = queued
+        """Nodes that waiting work asks for."""
+        self._counts: dict[tuple[bool, int], tuple[int, ...]] = {}
+        self._ends: dict[int, list[float]] = {}
+
+    def counts(self, per_node: int, now: bool) -> tuple[int, ...]:
+        """For each innermost domain its nodes with so many accelerators: free now, or once what runs has ended."""
+        need = max(1, min(per_node, _MOST))
+        found = self._counts.get((now, need))
+        if found is None:
+            column = self.free if now else self.healthy
+            marks = column.translate(bytes(need) + b"\x01" * (256 - need)) if need > 1 or self.whole > 1 else column
+            found = tuple(
+                sum(marks.count(1, start, stop) for start, stop in domain.runs) for domain in self.domains.levels[0]
+            )
+            self._counts[now, need] = found
+        return found
+
+    def available(self, per_node: int, now: bool) -> int:
+        """Nodes a job may have at most: what is held in reserve is not there for it."""
+        healthy = sum(self.counts(per_node, False))
+        most = min(self.pool.nodes - self.pool.spares, healthy)
+        return most if not now else max(0, most - (healthy - sum(self.counts(per_node, True))))
+
+    @property
+    def unhealthy(self) -> int:
+        """Nodes that take no work."""
+        return self.healthy.count(0)
+
+    def wait(self, nodes: int, per_node: int, now: float) -> float | None:
+        """Seconds until so many nodes are free, by the time limits of what runs; None where they do not say."""
+        free, most = self.available(per_node, True), self.available(per_node, False)
+        missing = min(nodes + self.queued, max(nodes, most)) - free
+        if missing <= 0:
+            return 0.0
+        need = max(1, per_node)
+        if (times := self._ends.get(need)) is None:
+            times = self._ends[need] = sorted(at for index, at in self.until.items() if self.free[index] < need)
+        return max(0.0, times[missing - 1] - now) if missing <= len(times) else None
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """One cluster: its plan, what is free, and what the fleet says about it."""
+
+    plan: Plan
+    pools: Mapping[str, PoolState]
+    taken_at: float | None = None
+    """When its engine was asked; None: nobody was, and nothing is taken to run."""
+    member: Member = field(default_factory=lambda: Member(spec="-"))
+    catalog: Catalog | None = None
+
+    @classmethod
+    def of_plan(cls, plan: Plan, member: Member | None = None, catalog: Catalog | None = None) -> Cluster:
+        """The cluster with every node free."""
+        pools = {pool.name: PoolState(pool, domains_of(plan, pool)) for pool in plan.pools}
+        return cls(plan, pools, None, member or Member(spec="-"), catalog)
+
+    def seen(self, nodes: Sequence[NodeState], at: float, waiting: Sequence[Waiting] = ()) -> Cluster:
+        """The same cluster as its engine saw it; nodes of the plan that the engine does not list are down."""
+        columns = {name: (bytearray(state.pool.nodes), bytearray(state.pool.nodes), dict[int, float]())
+                   for name, state in self.pools.items()}  # fmt: skip
+        homes = {(state.pool.hosts.prefix, state.pool.hosts.width): state for state in self.pools.values()}
+        for node in nodes:
+            match = _HOST.fullmatch(node.host)
+            state = homes.get((match[1], len(match[2]))) if match else None
+            index = int(match[2]) - state.pool.hosts.first if match and state else -1
+            if state is None or not 0 <= index < state.pool.nodes or node.state != "up":
+                continue
+            healthy, free, until = columns[state.pool.name]
+            healthy[index] = state.whole
+            free[index] = max(0, state.whole - node.in_use)
+            if node.in_use and node.until is not None:
+                until[index] = node.until
+        pools = {}
+        for name, state in self.pools.items():
+            healthy, free, until = columns[name]
+            own = {item.name for item in self.plan.scheduler.partitions if name in item.pools}
+            queued = sum(item.nodes for item in waiting if item.partition in own or not own)
+            pools[name] = PoolState(state.pool, state.domains, bytes(healthy), bytes(free), until, queued)
+        return replace(self, pools=pools, taken_at=at)
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """Several clusters and the policy over them."""
+
+    spec: FleetSpec
+    clusters: tuple[Cluster, ...]
+    spent: Mapping[str, float] = field(default_factory=dict)
+    """By tenant: USD of the current period of its budget."""
+
+    def holders(self, data: str) -> tuple[str, ...]:
+        """Clusters that hold a data set of the fleet; nothing where the fleet knows none of this name."""
+        for item in self.spec.data:
+            if item.name == data:
+                return tuple(place.partition("/")[0] for place in item.at)
+        return ()
+
+
+class Watch:
+    """What an engine saw last: asked again when it is older than ``keep`` seconds, or when it is asked for anew."""
+
+    def __init__(self, keep: float = 30.0, clock: Callable[[], float] = time.time):
+        self.keep, self.clock = keep, clock
+        self._seen: dict[str, Cluster] = {}
+
+    def look(self, cluster: Cluster, engine: object, anew: bool = False) -> Cluster:
+        """The cluster as its engine sees it; as planned where the engine cannot."""
+        if not isinstance(engine, Sees):
+            return cluster
+        last = self._seen.get(cluster.plan.name)
+        now = self.clock()
+        if last and last.plan is cluster.plan and not anew and now - (last.taken_at or 0.0) < self.keep:
+            return last
+        waiting = engine.waiting() if isinstance(engine, SeesQueue) else ()
+        self._seen[cluster.plan.name] = cluster.seen(engine.nodes(), now, waiting)
+        return self._seen[cluster.plan.name]
+
+
+def fleet_of(path: Path, engine: Callable[[Connection], object] | None = None) -> Fleet:
+    """A fleet from its file, or from that of a single cluster; with ``engine`` each connected one is asked."""
+    from ..errors import InputError
+    from ..plan.resolve import catalog_for, resolve
+    from ..spec.loader import load, load_fleet
+
+    spec = load_fleet(path).model
+    watch = Watch()
+    clusters: list[Cluster] = []
+    for member in spec.clusters:
+        plan = resolve(load(path.parent / member.spec))
+        if plan.errors:
+            raise InputError(f"{member.spec}: no job can be placed on a plan with errors", plan.errors)
+        if plan.name in {known.plan.name for known in clusters}:
+            raise InputError(f"{path}: two clusters are called {plan.name!r}; jobs could not tell them apart")
+        catalog = catalog_for(plan.spec, (path.parent / member.spec).parent)
+        catalog.get("failure-rates", spec.policy.failures)  # a slip is said now, not when a job is placed
+        cluster = Cluster.of_plan(plan, member, catalog)
+        if engine and member.connect:
+            cluster = watch.look(cluster, engine(member.connect))
+        clusters.append(cluster)
+    known = {cluster.plan.name: cluster.plan for cluster in clusters}
+    for item in spec.data:
+        for place in item.at:
+            name, _, storage = place.partition("/")
+            if name not in known or storage not in {one.name for one in known[name].storage}:
+                raise InputError(f"{path}: data {item.name!r} is at {place!r}, which is no storage of the fleet")
+    return Fleet(spec, tuple(clusters))

@@ -1,0 +1,90 @@
+"""Waiting for many jobs, as ``concurrent.futures`` does: however many there are, each engine is asked once a look."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Iterator
+from typing import Literal, NamedTuple
+
+from ..errors import EngineError
+from ..spec.fleet import Connection
+from .engine import open_engine
+from .handle import PATIENCE, Job
+from .reconcile import reconcile
+from .states import State
+
+__all__ = ["DoneAndNotDone", "as_completed", "wait"]
+
+When = Literal["ALL_COMPLETED", "FIRST_COMPLETED", "FIRST_EXCEPTION"]
+
+
+class DoneAndNotDone(NamedTuple):
+    """Jobs that have ended, however they did, and the others."""
+
+    done: set[Job]
+    not_done: set[Job]
+
+
+def wait(jobs: Iterable[Job], timeout: float | None = None, return_when: When = "ALL_COMPLETED") -> DoneAndNotDone:
+    """Wait for jobs: for all, for the first to end, or for the first to end otherwise than COMPLETED."""
+    left, done = set(jobs), set[Job]()
+    for ended in _ends(left, timeout):
+        done |= ended
+        left -= ended
+        failed = any(job.record.state is not State.COMPLETED for job in ended)
+        if not left or (return_when == "FIRST_COMPLETED" and done) or (return_when == "FIRST_EXCEPTION" and failed):
+            break
+    return DoneAndNotDone(done, left)
+
+
+def as_completed(jobs: Iterable[Job], timeout: float | None = None) -> Iterator[Job]:
+    """Jobs in the order in which they end; raises TimeoutError when some have not after ``timeout`` seconds."""
+    left = set(jobs)
+    for ended in _ends(set(left), timeout):
+        left -= ended
+        yield from sorted(ended, key=lambda job: (job.record.ended or 0.0, job.id))
+        if not left:
+            return
+    if left:
+        raise TimeoutError(f"{len(left)} jobs have not ended")
+
+
+def _ends(jobs: Collection[Job], timeout: float | None) -> Iterator[set[Job]]:
+    """Look until all have ended or time is up; each look gives those that have ended since the last."""
+    left, pause = set(jobs), 0.01
+    end = None if timeout is None else time.monotonic() + timeout
+    silent_since: float | None = None
+    while left:
+        problems = _refresh(left)
+        ended = {job for job in left if job.record.state.is_final}
+        left -= ended
+        yield ended
+        if problems and not ended:
+            silent_since = silent_since or time.monotonic()
+            if time.monotonic() - silent_since > PATIENCE:
+                raise problems[0]
+        else:
+            silent_since = None
+        if not left or (end is not None and time.monotonic() >= end):
+            return
+        pace = min((_pace(job) for job in left), default=1.0)
+        rest = pace if end is None else max(0.0, end - time.monotonic())
+        time.sleep(min(pause, pace, rest))
+        pause = min(pause * 1.5, pace)
+
+
+def _refresh(jobs: Collection[Job]) -> list[EngineError]:
+    """Ask every engine once about all of them."""
+    problems: list[EngineError] = []
+    for store in {id(job.store): job.store for job in jobs}.values():
+        mine = {job.id: job for job in jobs if job.store is store and not job.record.state.is_final}
+        problems += [error for error in reconcile(store, list(mine)) if isinstance(error, EngineError)]
+        for record in store.among(list(mine)):
+            mine[record.id].record = record
+    return problems
+
+
+def _pace(job: Job) -> float:
+    if not job.record.connection:
+        return 1.0
+    return open_engine(Connection.model_validate_json(job.record.connection), job.store.folder).pace

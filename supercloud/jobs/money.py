@@ -1,0 +1,40 @@
+"""Whether a job may cost what it would: its own limits, and the budget of its tenant."""
+
+from __future__ import annotations
+
+from ..plan.model import Plan
+from ..spec import JobSpec
+from .feasibility import Refused
+from .fleet import Fleet
+from .objective import Terms
+
+__all__ = ["affordable"]
+
+
+def affordable(job: JobSpec, plan: Plan, fleet: Fleet | None, terms: Terms, price: float | None, nodes: int) -> None:
+    """Raises :class:`Refused` where the job, or what is left to its tenant, does not allow the cost."""
+    if (limit := job.place.max_price) is not None:
+        if price is None:
+            raise Refused("nobody knows its price, the job has a max_price",
+                          f"give the fleet a price of {plan.name}'s nodes, or leave out place.max_price")  # fmt: skip
+        if price / nodes > limit.to("USD/h"):
+            raise Refused(f"a node costs {price / nodes:.2f} USD/h, the job gives at most {limit}",
+                          f"set place.max_price to {price / nodes:.2f} USD/h")  # fmt: skip
+    if job.budget is not None:
+        if job.time_limit is None:
+            raise Refused("a budget needs to know how long the job runs", "set time_limit")
+        if terms.cost is None:
+            raise Refused("nobody knows its price, the job has a budget",
+                          f"give the fleet a price of {plan.name}'s nodes, or leave out budget")  # fmt: skip
+        if terms.cost > job.budget.to("USD"):
+            raise Refused(f"it would cost {terms.cost:.2f} USD until its time limit, the budget is {job.budget}",
+                          f"set budget to {terms.cost:.2f} USD, or a shorter time_limit")  # fmt: skip
+    for budget in fleet.spec.budgets if fleet and job.tenant else ():
+        if budget.tenant != job.tenant:
+            continue
+        left = budget.limit.to("USD") - (fleet.spent.get(budget.tenant, 0.0) if fleet else 0.0)
+        cost = terms.cost if terms.cost is not None and job.time_limit else 0.0
+        if left <= 0 or cost > left:
+            would = f"; the job would cost {cost:.2f} USD" if cost else ""
+            raise Refused(f"tenant {budget.tenant} has {max(0.0, left):.2f} USD of its {budget.limit} left this "
+                          f"{budget.per}{would}", f"raise the budget, or wait for the next {budget.per}")  # fmt: skip

@@ -1,0 +1,110 @@
+"""What is known about a job, as values that are read from the store."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from dataclasses import dataclass
+
+from .environment import engine_key
+from .states import State
+
+__all__ = ["Event", "JobRecord"]
+
+
+@dataclass(frozen=True)
+class JobRecord:
+    """All that is known about one job. Times are seconds since 1970.
+
+    ``spec``, ``placement``, ``submission`` and ``connection`` are JSON: enough to go on without the files of the user.
+    Of a job that the broker has not placed yet the last three are empty.
+    """
+
+    id: int
+    key: str
+    name: str
+    spec: str
+    placement: str
+    submission: str
+    cluster: str
+    connection: str
+    engine: str
+    ref: str | None
+    """What the engine calls it."""
+    state: State
+    attempt: int
+    """Which start of it on its engine, from 1."""
+    exit_code: int | None
+    reason: str
+    owner: str
+    """The process that is submitting it."""
+    recorded: float
+    submitted: float | None
+    started: float | None
+    ended: float | None
+    fleet: str = ""
+    """The fleet whose broker looks after it; empty where none does."""
+    tenant: str = ""
+    priority: str = "normal"
+    retries: int = 0
+    """How often work that its machine lost is started again, here or elsewhere."""
+    launch: int = 0
+    """How often it was taken from one engine to be given to one anew."""
+    earlier: int = 0
+    """Starts before it came to the engine that has it now."""
+    recalled: bool = False
+    """Whether its engine was asked to give it back before it begins."""
+    watts: float | None = None
+    """What the part of the machines that it occupies draws at full power; None: nobody knows."""
+    hourly: float | None = None
+    """US dollars for an hour of that; None: nobody knows."""
+    joules: float | None = 0.0
+    """Energy of starts before the present one."""
+    dollars: float | None = 0.0
+    """Cost of starts before the present one."""
+
+    @classmethod
+    def of_row(cls, row: sqlite3.Row) -> JobRecord:
+        """From a row of the table, whose columns have the same names."""
+        values = {name: row[name] for name in row.keys()}  # noqa: SIM118
+        return cls(**values | {"state": State(values["state"]), "recalled": bool(values["recalled"])})
+
+    @property
+    def engine_key(self) -> str:
+        """The key its engine carries: another one for every launch."""
+        return engine_key(self.key, self.launch)
+
+    @property
+    def tries(self) -> int:
+        """How often it was started, over all engines."""
+        return self.earlier + self.attempt
+
+    def seconds(self, now: float | None = None) -> float:
+        """How long its present start has been running, or ran."""
+        if self.started is None:
+            return 0.0
+        return max(0.0, (self.ended or now or time.time()) - self.started)
+
+    def energy(self, now: float | None = None) -> float | None:
+        """Joules over all starts, at full power; None where the power is not known."""
+        return _total(self.joules, self.watts, self.seconds(now))
+
+    def cost(self, now: float | None = None) -> float | None:
+        """US dollars over all starts; None where the price is not known."""
+        return _total(self.dollars, self.hourly, self.seconds(now) / 3600)
+
+
+def _total(before: float | None, rate: float | None, time: float) -> float | None:
+    if before is None or (rate is None and time):
+        return None
+    return before + (rate or 0.0) * time if rate is not None or before else None
+
+
+@dataclass(frozen=True)
+class Event:
+    """One step in the life of a job."""
+
+    at: float
+    state: State
+    attempt: int
+    note: str

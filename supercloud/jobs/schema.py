@@ -1,0 +1,71 @@
+"""The tables of the store, version by version. A new version is one more text; the ones before never change."""
+
+from __future__ import annotations
+
+__all__ = ["MIGRATIONS"]
+
+_JOBS = """
+    CREATE TABLE jobs (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        key TEXT NOT NULL UNIQUE,
+        name TEXT NOT NULL,
+        spec TEXT NOT NULL,
+        placement TEXT NOT NULL,
+        submission TEXT NOT NULL,
+        cluster TEXT NOT NULL,
+        connection TEXT NOT NULL,
+        engine TEXT NOT NULL,
+        ref TEXT,
+        state TEXT NOT NULL,
+        attempt INTEGER NOT NULL DEFAULT 1,
+        exit_code INTEGER,
+        reason TEXT NOT NULL DEFAULT '',
+        owner TEXT NOT NULL DEFAULT '',
+        recorded REAL NOT NULL,
+        submitted REAL,
+        started REAL,
+        ended REAL
+    );
+    CREATE INDEX live_jobs ON jobs (state) WHERE state IN
+        ('PENDING', 'SUBMITTING', 'QUEUED', 'RUNNING', 'UNKNOWN');
+    CREATE TABLE events (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        job INTEGER NOT NULL REFERENCES jobs (id),
+        at REAL NOT NULL,
+        state TEXT NOT NULL,
+        attempt INTEGER NOT NULL,
+        note TEXT NOT NULL
+    );
+    CREATE INDEX events_of_job ON events (job)
+    """
+
+# Jobs that the broker holds and starts again elsewhere, and what a job has used. Whose a job was is in its spec.
+_BROKER = """
+    ALTER TABLE jobs ADD COLUMN fleet TEXT NOT NULL DEFAULT '';
+    ALTER TABLE jobs ADD COLUMN tenant TEXT NOT NULL DEFAULT '';
+    ALTER TABLE jobs ADD COLUMN priority TEXT NOT NULL DEFAULT 'normal';
+    ALTER TABLE jobs ADD COLUMN retries INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE jobs ADD COLUMN launch INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE jobs ADD COLUMN earlier INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE jobs ADD COLUMN recalled INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE jobs ADD COLUMN watts REAL;
+    ALTER TABLE jobs ADD COLUMN hourly REAL;
+    ALTER TABLE jobs ADD COLUMN joules REAL DEFAULT 0;
+    ALTER TABLE jobs ADD COLUMN dollars REAL DEFAULT 0;
+    UPDATE jobs SET
+        tenant = coalesce(json_extract(spec, '$.tenant'), ''),
+        priority = coalesce(json_extract(spec, '$.priority'), 'normal'),
+        retries = coalesce(json_extract(spec, '$.retries'), 0);
+    DROP INDEX live_jobs;
+    CREATE INDEX live_jobs ON jobs (state) WHERE state IN
+        ('HELD', 'PENDING', 'SUBMITTING', 'QUEUED', 'RUNNING', 'UNKNOWN');
+    CREATE TABLE abandoned (
+        id INTEGER PRIMARY KEY,
+        job INTEGER NOT NULL REFERENCES jobs (id),
+        connection TEXT NOT NULL,
+        ref TEXT NOT NULL
+    );
+    CREATE INDEX spending ON jobs (tenant, ended) WHERE hourly IS NOT NULL OR dollars > 0
+    """
+
+MIGRATIONS = (_JOBS, _BROKER)

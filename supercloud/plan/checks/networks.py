@@ -1,0 +1,120 @@
+"""Checks of addresses, AS numbers and the lossless contract."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...catalog import Catalog
+from ...errors import Finding
+from ...primitives.addresses import Block
+from ..model import Plan
+from ..network_model import block_of
+
+
+def network_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Two networks with the same addresses."""
+    spans = sorted(_spans(plan), key=lambda item: (int(item[1].network_address), -item[1].num_addresses))
+    said: set[tuple[str, str]] = set()
+    widest = spans[0] if spans else None
+    for span in spans[1:]:
+        assert widest is not None
+        path, block, what = span
+        if block.overlaps(widest[1]):
+            if widest[0] != path and (path, widest[0]) not in said:
+                said.add((path, widest[0]))
+                place, other = (span, widest) if _rank(path) >= _rank(widest[0]) else (widest, span)
+                yield Finding(
+                    "network-overlap", "error", place[0],
+                    f"{place[1]} ({place[2]}) and {other[1]} ({other[2]}) have addresses in common",
+                    f"choose another network than {place[1]}, or change {other[0]}",
+                )  # fmt: skip
+        if block.broadcast_address > widest[1].broadcast_address:
+            widest = span
+
+
+def _rank(path: str) -> int:
+    """Who should give way: the most particular."""
+    return ("network.cidr", "network.management", "network.fabrics").index(path) if path.startswith("network") else 3
+
+
+def _spans(plan: Plan) -> Iterator[tuple[str, Block, str]]:
+    """(path, block, what it is for) of every network that must be by itself."""
+    if plan.networks is None:
+        return
+    whole = block_of(plan.network.cidr)
+    if whole is not None:
+        yield "network.cidr", whole, "the ordinary network"
+    for subnet in plan.networks.subnets:
+        if subnet.role in ("bmc", "switch", "loopback"):
+            yield "network.management", subnet.block, subnet.name
+    for index, fabric in enumerate(plan.spec.fabrics):
+        for subnet in plan.networks.subnets:
+            if subnet.role == "rail" and subnet.fabric == fabric.name:
+                path = f"fabrics[{index}].subnet" if fabric.subnet else "network.fabrics"
+                yield path, subnet.block, f"rails: {subnet.name}"
+
+
+def network_asn_shared(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Two fabrics with the same AS numbers: where they ever meet, one refuses the routes of the other."""
+    underlays = plan.networks.underlays if plan.networks else ()
+    positions = {fabric.name: index for index, fabric in enumerate(plan.spec.fabrics)}
+    for number, one in enumerate(underlays):
+        for other in underlays[:number]:
+            if one.asn[0] <= other.asn[1] and other.asn[0] <= one.asn[1]:
+                yield Finding(
+                    "network-asn-shared", "warning", f"fabrics[{positions[one.fabric]}].routing.asn_range",
+                    f"{one.asn[0]}-{one.asn[1]} of {one.fabric} and {other.asn[0]}-{other.asn[1]} of {other.fabric} "
+                    "have AS numbers in common", "give each fabric a range of its own",
+                )  # fmt: skip
+
+
+def network_paths(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """More equal paths than the switch's operating system spreads a route over."""
+    for underlay in plan.networks.underlays if plan.networks else ():
+        for run in underlay.switches:
+            if run.system and run.tier.up > run.system.max_paths:
+                index = [fabric.name for fabric in plan.spec.fabrics].index(underlay.fabric)
+                yield Finding(
+                    "network-paths", "warning", f"fabrics[{index}]",
+                    f"{run.tier.up} uplinks of a {run.tier.name}, {run.system.name} uses {run.system.max_paths}",
+                    "take fewer and faster uplinks, or another operating system",
+                )  # fmt: skip
+
+
+def network_contract(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A lossless contract that contradicts itself."""
+    for underlay in plan.networks.underlays if plan.networks else ():
+        path = f"fabrics[{[fabric.name for fabric in plan.spec.fabrics].index(underlay.fabric)}].qos"
+        said = underlay.lossless
+        if said.dscp == said.cnp_dscp:
+            yield Finding("network-contract", "error", f"{path}.cnp_dscp",
+                          f"data and congestion notifications both have DSCP {said.dscp}",
+                          "give them different ones")  # fmt: skip
+        if said.priority == said.cnp_priority:
+            yield Finding("network-contract", "error", f"{path}.cnp_priority",
+                          f"data and congestion notifications both have priority {said.priority}",
+                          "give them different ones")  # fmt: skip
+        if said.host_mtu > said.mtu:
+            yield Finding("network-contract", "error", f"{path}.host_mtu",
+                          f"nodes send {said.host_mtu} bytes, links between switches take {said.mtu}",
+                          f"at most {said.mtu}")  # fmt: skip
+        for marks in set(said.ecn.values()):
+            if marks.min >= marks.max:
+                yield Finding("network-contract", "error", f"{path}.ecn.min",
+                              f"ECN marks from {marks.min} to {marks.max} bytes", "min must be below max")  # fmt: skip
+
+
+def network_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Settings of routed Ethernet on a fabric that is none."""
+    routed = {underlay.fabric for underlay in plan.networks.underlays} if plan.networks else set()
+    for index, fabric in enumerate(plan.spec.fabrics):
+        if fabric.name in routed or fabric.kind in ("roce", "ethernet"):
+            continue
+        for key in ("os", "systems", "routing", "qos"):
+            if key in fabric.model_fields_set:
+                yield Finding("network-unused", "warning", f"fabrics[{index}].{key}",
+                              f"{fabric.name} is {fabric.kind}: {key!r} is for roce and ethernet",
+                              "remove it")  # fmt: skip
+
+
+CHECKS = (network_asn_shared, network_contract, network_overlap, network_paths, network_unused)

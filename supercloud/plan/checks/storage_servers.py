@@ -1,0 +1,127 @@
+"""Checks of the servers of storage: limits of the product, memory and cores, ports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import ceil
+from typing import cast
+
+from ...catalog import Catalog, StorageProduct
+from ...errors import Finding
+from ...primitives.quantity import Size
+from ..model import Plan, StoragePlan
+from ..storage_model import Design, LustreDesign, WekaDesign
+
+__all__ = ["CHECKS", "designed", "size_text"]
+
+
+def designed(plan: Plan) -> Iterator[tuple[int, StoragePlan, Design]]:
+    """Stores with a design, and their places in the spec."""
+    return ((index, item, item.design) for index, item in enumerate(plan.storage) if item.design)
+
+
+def _product(item: StoragePlan, plan: Plan, index: int, catalog: Catalog) -> StorageProduct:
+    return cast(StorageProduct, catalog.get("storage", plan.spec.storage[index].product or item.kind))
+
+
+def size_text(size: Size) -> str:
+    """A size as people say it: binary where it is round, else four digits of a decimal unit."""
+    text = str(size)
+    if "iB" in text:
+        return text
+    number, _, unit = text.partition(" ")
+    return f"{float(number):.4g} {unit}" if float(number) < 1e4 else text
+
+
+def storage_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """More targets or clients than the product takes, or a target larger than there can be."""
+    for index, item, design in designed(plan):
+        product = _product(item, plan, index, catalog)
+        rows: list[tuple[str, float, float | None, str]] = [("clients", plan.nodes, product.max_clients, "split it")]
+        if isinstance(design, LustreDesign):
+            rows.append(("object targets", design.targets, product.max_targets, "take larger drives"))
+            limit = product.target_limit
+            if limit and design.target > limit:
+                yield Finding(
+                    "storage-limits", "error", f"storage[{index}].protection.data",
+                    f"a target of {design.data} × {design.drive} is {size_text(design.target)}, "
+                    f"{size_text(design.target - limit)} over the {limit} there can be",
+                    f"set data: {max(1, _most_data(limit, design))}",
+                )  # fmt: skip
+        for what, number, most, cure in rows:
+            if most is not None and number > most:
+                yield Finding(
+                    "storage-limits", "error", f"storage[{index}]",
+                    f"{number:.0f} {what} of {item.name}: {number - most:.0f} over the {most:.0f} of {item.kind}",
+                    f"{cure}, or declare two file systems",
+                )  # fmt: skip
+
+
+def _most_data(limit: Size, design: LustreDesign) -> int:
+    """Data drives of the largest target that stays within the limit."""
+    return int(limit.base * design.data // design.target.base)
+
+
+def storage_memory(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Servers with less memory, or fewer cores, than the product takes."""
+    for index, item, design in designed(plan):
+        product, machine = _product(item, plan, index, catalog), item.servers[-1].machine if item.servers else None
+        base = product.memory_base
+        if machine is None:
+            continue
+        wanted = None
+        if isinstance(design, LustreDesign) and base and product.memory_target:
+            served = design.targets_per_server * (2 if design.pairs else 1)
+            wanted, cause = base + product.memory_target * served, f"{served} targets after a take-over"
+        elif isinstance(design, WekaDesign):
+            if design.compute_cores is not None and design.compute_cores < 1:
+                short = 1 - design.compute_cores
+                yield Finding(
+                    "storage-memory", "error", f"storage[{index}].servers.machine",
+                    f"{machine.name} is {short} core{'s' * (short > 1)} short: {design.drive_cores} for drives, one "
+                    "for the front end, one for the system, one to compute",
+                    "take a machine with more cores, or fewer drives",
+                )  # fmt: skip
+            if base and design.hugepages:
+                wanted, cause = base + design.hugepages, "huge pages"
+        if wanted and machine.memory and machine.memory < wanted:
+            yield Finding(
+                "storage-memory",
+                "error",
+                f"storage[{index}].servers.machine",
+                f"{machine.name} has {machine.memory}, {size_text(wanted - machine.memory)} less than {item.kind} "
+                f"takes for {cause}",
+                f"take {size_text(wanted)} or more",
+            )
+
+
+def storage_ports(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Servers with more links than the leaves of their fabric have ports left."""
+    for fabric in plan.fabrics:
+        leaves = next((tier for tier in fabric.tiers if tier.name == "leaf"), None)
+        asking = [
+            (index, group)
+            for index, item in enumerate(plan.storage)
+            for group in item.servers
+            if item.fabric == fabric.name
+        ]
+        if leaves is None or not asking:
+            continue
+        used = sum(fabric.cables.get(key, 0) for key in ("node_leaf", "leaf_spine", "manager"))
+        free, wanted = leaves.count * leaves.radix - used, sum(group.links * group.count for _, group in asking)
+        if wanted > free:
+            yield Finding(
+                "storage-ports",
+                "warning",
+                f"storage[{asking[0][0]}].fabric",
+                f"storage servers have {wanted} links to {fabric.name}, {wanted - free} more than the {free} ports its "
+                f"{leaves.count} leaves have left",
+                f"add {ceil((wanted - free) / leaves.radix)} leaves for storage, or give it a fabric of its own",
+            )
+
+
+CHECKS = (
+    storage_limits,
+    storage_memory,
+    storage_ports,
+)

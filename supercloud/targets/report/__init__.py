@@ -1,0 +1,12 @@
+"""Plan -> one HTML page to look at, and the same pictures as SVG. Nothing is fetched: all it needs is inside.
+
+One module a picture (``elevation``, ``rows``, ``fabric``, ``lines``), each a function from the plan to SVG text;
+``facts`` are the tables, ``data`` what the search works on, ``page`` puts all together. To add a picture: a module,
+and a line in ``page.pictures``.
+"""
+
+from __future__ import annotations
+
+from .page import pictures, report
+
+__all__ = ["pictures", "report"]

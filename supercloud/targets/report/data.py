@@ -1,0 +1,130 @@
+"""What the page's search works on: host ranges, the rules of the links, and the racks with what is in them.
+
+Cables are not listed: the page has the same arithmetic as ``supercloud.topology.links`` and evaluates it when asked.
+A kind of link group that it does not know is given as a table.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import Any
+
+from ...plan.model import FabricPlan, Plan
+from ...topology import Fabric as Wiring
+from ...topology import LinkGroup
+from ...topology.links import NodeLinks, ReservedLinks, RingLinks, TierLinks
+from .elevation import elevation
+from .names import switch_digits, switch_name
+
+__all__ = ["page_data", "script_text"]
+
+_RULES: dict[type[LinkGroup], str] = {
+    NodeLinks: "node",
+    ReservedLinks: "reserved",
+    TierLinks: "tier",
+    RingLinks: "ring",
+}
+
+
+def page_data(plan: Plan) -> dict[str, Any]:
+    """Everything the page's program reads."""
+    ranges = _ranges(plan)
+    fabrics = [_fabric(fabric, plan) for fabric in plan.fabrics if isinstance(fabric.wiring, Wiring)]
+    racks = _racks(plan)
+    return {
+        "ranges": ranges,
+        "fabrics": fabrics,
+        "racks": racks,
+        "rows": plan.layout.rows if plan.layout else 0,
+        "examples": examples(plan),
+    }
+
+
+def examples(plan: Plan) -> list[str]:
+    """A name of each kind that can be looked for."""
+    found = [next(iter(pool.hosts)) for pool in plan.pools[:1]]
+    for fabric in plan.fabrics[:1]:
+        if isinstance(fabric.wiring, Wiring) and fabric.wiring.link_groups:
+            if fabric.tiers:
+                found.append(f"{switch_name(plan, fabric.name, fabric.tiers[0].name, 0)}:1")
+            found.append(f"{fabric.name}:{_group_names(fabric.wiring)[0]}:1")
+    if plan.layout and plan.layout.racks:
+        found.append(plan.layout.racks[0].name)
+    return found
+
+
+def script_text(data: object) -> str:
+    """JSON that may stand inside a script element."""
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _ranges(plan: Plan) -> list[dict[str, Any]]:
+    rows = [("node", pool.name, pool.machine.name, pool.hosts, pool.addresses) for pool in plan.pools]
+    rows += [("server", group.name, group.machine.name, group.hosts, group.addresses) for group in plan.servers]
+    return [
+        {
+            "what": what,
+            "of": name,
+            "name": name,
+            "machine": machine,
+            "prefix": hosts.prefix,
+            "first": hosts.first,
+            "width": hosts.width,
+            "count": len(hosts),
+            "base": int(addresses.block.network_address),
+            "start": addresses.start,
+        }
+        for what, name, machine, hosts, addresses in rows
+    ]
+
+
+def _fabric(fabric: FabricPlan, plan: Plan) -> dict[str, Any]:
+    wiring = fabric.wiring
+    assert isinstance(wiring, Wiring)
+    members = [pool for pool in plan.pools if pool.name in fabric.pools]
+    groups = zip(_group_names(wiring), wiring.link_groups, strict=True)
+    return {
+        "name": fabric.name,
+        "speed": str(fabric.speed or ""),
+        "members": [[pool.name, pool.nodes] for pool in members],
+        "tiers": [[tier.name, tier.count, switch_digits(tier.count)] for tier in fabric.tiers],
+        "models": {tier.name: tier.switch.name for tier in fabric.tiers},
+        "chips": {tier.name: tier.switch.chips for tier in fabric.tiers},
+        "groups": [_group(name, group) for name, group in groups],
+    }
+
+
+def _group_names(wiring: Wiring) -> list[str]:
+    """Names of the link groups; those that would be the same get a number."""
+    names = [group.name for group in wiring.link_groups]
+    return [
+        f"{name}-{names[: index + 1].count(name)}" if names.count(name) > 1 else name
+        for index, name in enumerate(names)
+    ]
+
+
+def _group(name: str, group: LinkGroup) -> dict[str, Any]:
+    rule = _RULES.get(type(group))
+    found = {"name": name, "source": group.source_kind, "target": group.target_kind, "count": group.count}
+    if rule is None:
+        return found | {"rule": "table", "links": [[*link[1:3], *link[4:7]] for link in group.links()]}
+    own = {item.name: getattr(group, item.name) for item in fields(group) if not item.name.endswith("_kind")}
+    return found | {"rule": rule} | own
+
+
+def _racks(plan: Plan) -> list[dict[str, Any]]:
+    if plan.layout is None:
+        return []
+    return [
+        {
+            "name": rack.name,
+            "row": rack.row,
+            "kind": rack.kind,
+            "kw": round(rack.power.to("kW"), 2),
+            "items": [[item.what, item.of, item.first, item.count, item.unit, item.height] for item in rack.items],
+            "svg": elevation(plan, rack).inner(),
+        }
+        for rack in plan.layout.racks
+    ]

@@ -1,0 +1,1 @@
+"""Plan -> what a site is built and booted from."""

@@ -1,0 +1,43 @@
+"""The bill of material as CSV and as a table to read."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import astuple
+
+from ....plan.model import Plan
+from ....primitives.bundle import Bundle
+from .items import FIELDS, Item, items_of
+
+__all__ = ["render"]
+
+
+def render(plan: Plan) -> Bundle:
+    """bom.csv and bom.txt."""
+    items = items_of(plan)
+    return Bundle({"bom.csv": _csv(items), "bom.txt": _table(plan, items)})
+
+
+def _csv(items: list[Item]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(FIELDS)
+    writer.writerows(astuple(item) for item in items)
+    return out.getvalue()
+
+
+def _table(plan: Plan, items: list[Item]) -> str:
+    lines = [f"Bill of material of {plan.name}", ""]
+    for section in dict.fromkeys(item.section for item in items):
+        rows = [("item", "count", "spares", "part number", "note")]
+        rows += [(item.item, str(item.count), str(item.spares or ""), item.part_number, item.note)
+                 for item in items if item.section == section]  # fmt: skip
+        widths = [max(len(row[column]) for row in rows) for column in range(5)]
+        lines.append(f"{section}:")
+        for row in rows:
+            cells = [cell.rjust(width) if column in (1, 2) else cell.ljust(width)
+                     for column, (cell, width) in enumerate(zip(row, widths, strict=True))]  # fmt: skip
+            lines.append(f"  {'  '.join(cells)}".rstrip())
+        lines.append("")
+    return "\n".join(lines)

@@ -1,0 +1,88 @@
+"""A network as ibsim reads it and ibnetdiscover prints it: a block for every device, a line for every port.
+
+A machine has one host channel adapter for each of its ports, described as the Linux driver describes it: host name
+and RDMA device.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....plan.cables import CableTable
+
+__all__ = ["Ends", "ends_of", "netlist"]
+
+Ints = NDArray[np.int64]
+
+
+class Ends:
+    """Both ends of every link as an InfiniBand network numbers them: devices by description, ports from 1."""
+
+    def __init__(self, names: NDArray[Any], sizes: Ints, one: Ints, one_port: Ints, other: Ints, other_port: Ints):
+        self.names = names
+        self.sizes = sizes
+        """Ports of each device; 0 for an adapter of a machine."""
+        self.one, self.one_port = one, one_port
+        self.other, self.other_port = other, other_port
+
+
+def ends_of(table: CableTable) -> Ends:
+    """The links of a table between adapters and switches."""
+    names: list[NDArray[Any]] = []
+    sizes: list[Ints] = []
+    starts: list[int] = []
+    base = 0
+    halved = bool(table.lane.any())
+    for item in table.devices:
+        starts.append(base)
+        if item.side == "machine":
+            adapters = np.empty(len(item.ports), dtype=object)
+            adapters[:] = [f" {device}" for device in item.adapters]
+            names.append((item.names[:, None] + adapters[None, :]).ravel())
+            sizes.append(np.zeros(item.count * len(item.ports), dtype=np.int64))
+        else:
+            names.append(item.names)
+            lanes = 2 if halved and item.kind == "leaf" else 1
+            sizes.append(np.full(item.count, len(item.ports) * lanes, dtype=np.int64))
+        base += len(names[-1])
+    columns: list[Ints] = []
+    for side in ("one", "other"):
+        sets, index, port = (getattr(table, f"{side}{part}") for part in ("_set", "", "_port"))
+        device, number = np.empty(table.count, dtype=np.int64), np.ones(table.count, dtype=np.int64)
+        for position, item in enumerate(table.devices):
+            here = sets == position
+            if item.side == "machine":
+                device[here] = starts[position] + index[here] * len(item.ports) + port[here]
+            else:
+                device[here] = starts[position] + index[here]
+                lanes = 2 if halved and item.kind == "leaf" else 1
+                # a switch whose ports are split has two numbers for each of them
+                number[here] = port[here] * lanes + (np.maximum(table.lane[here], 1) if lanes == 2 else 1)
+        columns += [device, number]
+    return Ends(np.concatenate(names), np.concatenate(sizes), *columns)
+
+
+def netlist(table: CableTable) -> str:
+    """The network file of one fabric."""
+    ends = ends_of(table)
+    device = np.concatenate([ends.one, ends.other])
+    port = np.concatenate([ends.one_port, ends.other_port])
+    peer = np.concatenate([ends.other, ends.one])
+    peer_port = np.concatenate([ends.other_port, ends.one_port])
+    order = np.lexsort((port, device))
+    device, port, peer_names, peer_port = device[order], port[order], ends.names[peer[order]], peer_port[order]
+    lines: list[str] = []
+    last = -1
+    for owner, number, name, other in zip(
+        device.tolist(), port.tolist(), peer_names, peer_port.tolist(), strict=True
+    ):  # fmt: skip
+        if owner != last:
+            size = int(ends.sizes[owner])
+            kind = f"Switch {size}" if size else "Hca 1"
+            lines.append(f'\n{kind} "{ends.names[owner]}"')
+            last = owner
+        lines.append(f'[{number}]\t"{name}"[{other}]')
+    return "\n".join([f"# {table.fabric.name}", *lines]) + "\n"

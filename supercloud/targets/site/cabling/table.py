@@ -1,0 +1,71 @@
+"""The list of cables that goes to the floor: one row a link, a label for each end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ....plan.cables import CableTable
+from ....plan.model import Plan
+
+__all__ = ["HEAD", "end_names", "summary", "table_text"]
+
+HEAD = (
+    "cable,label_a,label_b,a_device,a_port,a_rack,b_device,b_port,b_rack,medium,product,part_number,"
+    "run_m,order_m"
+)  # fmt: skip
+
+
+def table_text(plan: Plan, table: CableTable) -> str:
+    """CSV of one fabric. Links of one twin-port cable or splitter have the same number in the first column."""
+    racks = np.array([rack.name for rack in plan.layout.racks] + [""] if plan.layout else [""], dtype=object)
+    name, width = table.fabric.name, max(5, len(str(table.cables)))
+    kinds: list[tuple[str, str, dict[str, str]]] = [
+        (item.medium, item.name, item.part_numbers) for item in table.kinds
+    ] + [("", "", {})]
+    numbers = {
+        (kind, size): part
+        for kind, (_, _, parts) in enumerate(kinds)
+        for text, part in parts.items()
+        for size in [float(next(item.base for item in table.kinds[kind].lengths if str(item) == text))]
+    }
+    ends = zip(table.names("one"), end_names(table, "one"), racks[table.racks("one")], table.names("other"),
+               end_names(table, "other"), racks[table.racks("other")], strict=True)  # fmt: skip
+    rows = zip(table.cable.tolist(), ends, table.kind.tolist(), table.length.tolist(), table.stock.tolist(),
+               strict=True)  # fmt: skip
+    lines = [HEAD]
+    for cable, (a, a_port, a_rack, b, b_port, b_rack), kind, run, order in rows:
+        medium, product, _ = kinds[kind]
+        one, other = f"{a}:{a_port}", f"{b}:{b_port}"
+        lines.append(
+            f"{name}-{cable + 1:0{width}d},{one} > {other},{other} > {one},{a},{a_port},{a_rack},{b},{b_port},"
+            f"{b_rack},{medium},{product},{numbers.get((kind, order), '')},"
+            f"{'' if run != run else f'{run:.1f}'},{'' if order != order else f'{order:g}'}"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def end_names(table: CableTable, side: str) -> Iterable[Any]:
+    """Port names at one side; an end of a splitter has its number after the port's."""
+    ports = table.ports(side)
+    if side == "one" or not table.lane.any():
+        return ports
+    split = table.lane > 0
+    ports = ports.copy()
+    ports[split] = [f"{port}/{lane}" for port, lane in zip(ports[split], table.lane[split].tolist(), strict=True)]
+    return ports
+
+
+def summary(table: CableTable) -> dict[str, object]:
+    """What one fabric needs, in a few words."""
+    unit = int((table.kind < 0).sum())
+    known = table.length[~np.isnan(table.length)]
+    return {
+        "fabric": table.fabric.name,
+        "links": table.count,
+        "cables": table.cables,
+        "longest": f"{known.max():.1f} m" if len(known) else "not known",
+        "unknown": unit,
+    }

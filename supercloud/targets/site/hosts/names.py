@@ -1,0 +1,60 @@
+"""Everything with a name and an ordinary address, run by run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ....plan.model import Plan
+from ....plan.network_model import Subnet
+
+__all__ = ["Named", "named", "reserved", "served"]
+
+
+class Named(NamedTuple):
+    """A name with its address."""
+
+    name: str
+    address: str
+    network: str
+    """in-band, bmc or switch, as in the user's list of MAC addresses; empty for what has a fixed address."""
+    owner: str
+    """Whose MAC address counts: the node of a BMC, else the thing itself."""
+
+
+def named(plan: Plan) -> Iterator[Named]:
+    """Service hosts, nodes, storage servers, BMCs, switches."""
+    networks = plan.networks
+    assert networks is not None
+    seen: set[str] = set()
+    database = (plan.scheduler.database,) if plan.scheduler.database else ()
+    for host in (*plan.scheduler.controllers, *database):
+        if host.name not in seen:
+            seen.add(host.name)
+            yield Named(host.name, host.address, "", host.name)
+    for pool in plan.pools:
+        for index, name in enumerate(pool.hosts):
+            yield Named(name, pool.addresses[index], "in-band", name)
+    for group in plan.servers:
+        for index, name in enumerate(group.hosts):
+            yield Named(name, group.addresses[index], "", name)
+    for run in networks.bmcs:
+        for index, (name, node) in enumerate(zip(run.names, plan.pool(run.pool).hosts, strict=True)):
+            yield Named(name, run.addresses[index], "bmc", node)
+    for switches in networks.switches:
+        for index in range(switches.tier.count):
+            name = switches.name(index)
+            yield Named(name, switches.management_address(index), "switch", name)
+
+
+def served(plan: Plan) -> list[Subnet]:
+    """Subnets whose hosts ask for their address."""
+    assert plan.networks is not None
+    return [subnet for subnet in plan.networks.subnets if subnet.role in ("in-band", "bmc", "switch")]
+
+
+def reserved(plan: Plan) -> Iterator[tuple[Named, str | None]]:
+    """What DHCP knows: each with its MAC address where the user gave one."""
+    assert plan.networks is not None
+    macs = plan.networks.macs
+    return ((item, macs.get((item.owner, item.network))) for item in named(plan) if item.network)

@@ -1,0 +1,123 @@
+"""Plan -> files for those who build the hall."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import yaml
+
+from ....plan.document import document
+from ....plan.model import Plan
+from ....primitives.bundle import Bundle, File
+from ....primitives.quantity import Mass, Power
+from .svg import elevations_svg
+from .text import elevations_text
+from .things import Things
+
+__all__ = ["render"]
+
+
+def render(plan: Plan) -> Bundle:
+    """Racks, what is in them, circuits, cooling zones, and pictures."""
+    things = Things(plan)
+    files: dict[str, File | str] = {
+        "circuits.csv": _table(("rack", "pdu", "product", "feed", "carries_kw", "load_kw", "load_after_loss_kw"),
+                                     _circuits(plan)),
+        "contents.csv": _table(("rack", "unit", "units", "what", "name", "product"), _contents(plan, things)),
+        "cooling.csv": _table(("zone", "cdu", "needed", "spare", "racks"), _zones(plan)),
+        "elevations.svg": elevations_svg(plan),
+        "elevations.txt": elevations_text(plan, things),
+        "facility.yaml": _facility(plan),
+        "racks.csv": _table(
+            ("rack", "row", "column", "kind", "type", "units", "used", "kw", "weight_kg", "headroom_kw", "zone"),
+            _racks(plan),
+        ),
+        "rows.csv": _table(("row", "racks", "kw", "limit_kw", "headroom_kw"), _rows(plan)),
+    }  # fmt: skip
+    return Bundle(files)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _kw(power: Power | None) -> object:
+    return "" if power is None else f"{power.to('kW'):.3f}".rstrip("0").rstrip(".")
+
+
+def _racks(plan: Plan) -> Iterable[Sequence[object]]:
+    groups = plan.facility.racks if plan.facility else ()
+    limits = [(_weight(group.weight) if group.pool else "", group.limit) for group in groups]
+    for rack in plan.layout.racks if plan.layout else ():
+        weight, limit = limits[rack.group] if rack.group >= 0 else ("", None)
+        used = sum(item.count * item.height for item in rack.items if item.unit)
+        kind = rack.rack.name if rack.rack else ""
+        whole = rack.group >= 0 and rack.power == groups[rack.group].power
+        yield (rack.name, rack.row + 1, rack.column + 1, rack.kind, kind, rack.units, used, _kw(rack.power),
+               weight if whole else "", _kw(limit - rack.power if limit else None),
+               "" if rack.zone is None else rack.zone + 1)  # fmt: skip
+
+
+def _rows(plan: Plan) -> Iterable[Sequence[object]]:
+    if plan.layout is None:
+        return
+    limit = plan.spec.facility.power.row if plan.spec.facility else None
+    counts = Counter(rack.row for rack in plan.layout.racks)
+    for index, power in enumerate(plan.layout.row_power()):
+        yield index + 1, counts[index], _kw(power), _kw(limit), _kw(limit - power if limit is not None else None)
+
+
+def _weight(weight: Mass | None) -> object:
+    return "" if weight is None else f"{weight.to('kg'):g}"
+
+
+def _contents(plan: Plan, things: Things) -> Iterable[Sequence[object]]:
+    for rack in plan.layout.racks if plan.layout else ():
+        for item in rack.items:
+            product = things.product(item)
+            for index in range(item.count):
+                unit = item.unit + index * item.height if item.unit else ""
+                yield rack.name, unit, item.height or "", item.what, things.name(item, index), product
+
+
+def _circuits(plan: Plan) -> Iterable[Sequence[object]]:
+    """One line a distribution unit, its load an even part of the rack's, and that after the loss of another feed."""
+    groups = plan.facility.racks if plan.facility else ()
+    for rack in plan.layout.racks if plan.layout else ():
+        circuits = groups[rack.group].circuits if rack.group >= 0 else None
+        if circuits is None:
+            continue
+        item = next(item for item in rack.items if item.what == "pdu")
+        left = circuits.count - circuits.lost
+        share = _kw(Power.of_base(rack.power.base / circuits.count))
+        after = _kw(Power.of_base(rack.power.base / left)) if left else ""
+        for index in range(circuits.count):
+            feed = chr(ord("A") + index % circuits.feeds) if circuits.feeds <= 26 else index % circuits.feeds + 1
+            yield (rack.name, f"pdu-{item.first + index + 1:04d}", item.of, feed, _kw(circuits.each), share, after)
+
+
+def _zones(plan: Plan) -> Iterable[Sequence[object]]:
+    loop = plan.facility.heat.loop if plan.facility and plan.facility.heat else None
+    if loop is None:
+        return
+    names: dict[int, list[str]] = {}
+    for rack in plan.layout.racks if plan.layout else ():
+        if rack.zone is not None and rack.kind != "service":
+            names.setdefault(rack.zone, []).append(rack.name)
+    for zone, racks in sorted(names.items()):
+        needed, spare = loop.zones[zone] if zone < len(loop.zones) else ("", "")
+        product = loop.cdu.name if loop.cdu else ""
+        yield zone + 1, product, needed, spare, f"{racks[0]} … {racks[-1]}" if len(racks) > 1 else racks[0]
+
+
+def _facility(plan: Plan) -> str:
+    facility = document(plan).facility
+    data = facility.model_dump(mode="json") if facility else {}
+    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=118)

@@ -1,0 +1,55 @@
+"""All files of the bundle: a folder a fabric, in it a folder a tier, one for the nodes of each pool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from ....plan.model import Plan
+from ....plan.network_model import SwitchRun, Underlay
+from ....primitives.bundle import Bundle, File
+from . import eos, frr, nodes, nvue, sonic
+from .install import install_text
+from .switches import SwitchView, switches_of
+
+__all__ = ["DIALECTS", "render"]
+
+Files = dict[str, File | str]
+
+
+Own = Callable[[SwitchView, Underlay], Files]
+Shared = Callable[[SwitchRun, Underlay, Sequence[str]], Files]
+
+DIALECTS: Mapping[str, tuple[Own, Shared]] = {
+    "eos": (eos.own, eos.shared),
+    "frr": (frr.own, frr.shared),
+    "nvue": (nvue.own, nvue.shared),
+    "sonic": (sonic.own, sonic.shared),
+}
+
+
+def render(plan: Plan) -> Bundle:
+    """Every Ethernet fabric of a plan: its switches, its nodes, and how to load it all."""
+    files: Files = {}
+    underlays = plan.networks.underlays if plan.networks else ()
+    for underlay in underlays:
+        for run in underlay.switches:
+            assert run.system is not None, "a plan with errors is not rendered"
+            text = DIALECTS[run.system.dialect][1](run, underlay, ports_used(run))
+            files |= {f"{underlay.fabric}/{run.tier.name}/{path}": file for path, file in text.items()}
+        for view in switches_of(plan, underlay):
+            assert view.run.system is not None
+            for path, file in DIALECTS[view.run.system.dialect][0](view, underlay).items():
+                files[f"{underlay.fabric}/{view.run.tier.name}/{path}"] = file
+        for pool in plan.pools:
+            if underlay.fabric in pool.fabrics:
+                own = nodes.node_files(plan, underlay, pool)
+                files |= {f"{underlay.fabric}/nodes/{pool.name}/{path}": file for path, file in own.items()}
+    files["INSTALL.md"] = install_text(plan, underlays)
+    return Bundle(files)
+
+
+def ports_used(run: SwitchRun) -> list[str]:
+    """The ports of a tier that carry the fabric: the first ones down, the last ones up."""
+    tier = run.tier
+    used = dict.fromkeys([*range(tier.down), *range(tier.radix - tier.up, tier.radix)])
+    return [run.port(index) for index in used]

@@ -1,0 +1,86 @@
+"""The nodes' side of a RoCE fabric: addresses and policy routes of every rail, PFC and DSCP, settings for NCCL.
+
+Nothing is per node: a node works its addresses out of its own number, with the arithmetic of the plan.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+
+from ....plan.model import Plan, PoolPlan
+from ....plan.network_model import Lossless, Underlay
+from ....primitives.bundle import File
+from ....primitives.templates import fill
+from .head import head
+
+__all__ = ["interface", "node_files"]
+
+_CLASSES = 8
+
+
+def interface(underlay: Underlay, nic: int, plane: int) -> str:
+    """What a node's link is called where the catalog does not know its RDMA device."""
+    return f"rail{nic}" if underlay.rails.hosts.planes == 1 else f"rail{nic}p{plane + 1}"
+
+
+def node_files(plan: Plan, underlay: Underlay, pool: PoolPlan) -> dict[str, File | str]:
+    """Scripts, units and environment of one pool's nodes."""
+    hosts = underlay.rails.hosts
+    title = f"{underlay.fabric} on {pool.name}"
+    first = 0
+    for other in plan.pools:
+        if other.name == pool.name:
+            break
+        first += other.nodes if underlay.fabric in other.fabrics else 0
+    links = [(nic, plane) for plane in range(hosts.planes) for nic in range(hosts.nics)]
+    devices = _devices(pool, underlay)
+    values = {
+        "head": head(title, "#"),
+        "pool": pool,
+        "first": first,
+        "underlay": underlay,
+        "hosts": hosts,
+        "rails": underlay.rails,
+        "contract": underlay.lossless,
+        "links": [(plane, nic, interface(underlay, nic, plane)) for nic, plane in links],
+        "devices": [devices[nic * hosts.planes + plane] for nic, plane in links] if devices else [],
+        "bases": [int(block.network_address) for block in underlay.rails.blocks],
+        "reached": [_reached(underlay, plane) for plane in range(hosts.planes)],
+        "flow": ",".join("1" if item == underlay.lossless.priority else "0" for item in range(_CLASSES)),
+        "kinds": ",".join("strict" if item == underlay.lossless.cnp_priority else "ets" for item in range(_CLASSES)),
+        "shares": ",".join(map(str, shares(underlay.lossless))),
+        "tos": underlay.lossless.dscp << 2,
+        "disjoint": underlay.wiring.rails_are_disjoint,
+    }
+    return {
+        "roce-rails.sh": File(fill("roce/roce-rails.sh.j2", **values), executable=True),
+        "roce-qos.sh": File(fill("roce/roce-qos.sh.j2", **values), executable=True),
+        "roce.service": fill("roce/roce.service.j2", **values),
+        "nccl.conf": fill("roce/nccl.conf.j2", **values),
+    }
+
+
+def _devices(pool: PoolPlan, underlay: Underlay) -> tuple[str, ...]:
+    """RDMA devices of the fabric's links, NIC by NIC and within it plane by plane; empty where nobody sourced them."""
+    hosts = underlay.rails.hosts
+    for adapter in pool.machine.adapters:
+        if adapter.kind in ("ethernet", "vpi") and len(adapter.devices) == hosts.nics * hosts.planes:
+            return adapter.devices
+    return ()
+
+
+def _reached(underlay: Underlay, plane: int) -> list[str]:
+    """What is reached over a plane: the rails of that plane and no others."""
+    sides = underlay.rails.hosts.sides
+    blocks = underlay.rails.blocks[plane * sides : (plane + 1) * sides]
+    return [str(block) for block in ipaddress.collapse_addresses(blocks)]
+
+
+def shares(contract: Lossless) -> list[int]:
+    """Percent of each traffic class: the data's, nothing for the strict one, the rest shared out evenly."""
+    others = [item for item in range(_CLASSES) if item not in (contract.priority, contract.cnp_priority)]
+    left = 100 - contract.weight
+    found = [left // len(others) if item in others else 0 for item in range(_CLASSES)]
+    found[contract.priority] = contract.weight
+    found[others[0]] += 100 - sum(found)
+    return found

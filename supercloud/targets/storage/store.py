@@ -1,0 +1,67 @@
+"""One file system or object store as its product's module sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..._version import __version__
+from ...plan.model import Plan, ServerGroup, StoragePlan
+from ...primitives.bundle import File
+from ...primitives.templates import fill
+from ...spec import Storage
+
+__all__ = ["Store", "head"]
+
+
+def head(name: str) -> str:
+    """The first line of every file."""
+    return f"made by supercloud {__version__} from {name}; edits are lost"
+
+
+@dataclass(frozen=True)
+class Store:
+    """A store of a plan, by its place in the spec."""
+
+    plan: Plan
+    index: int
+
+    @property
+    def item(self) -> StoragePlan:
+        """What was decided about it."""
+        return self.plan.storage[self.index]
+
+    @property
+    def declared(self) -> Storage:
+        """What was said about it."""
+        return self.plan.spec.storage[self.index]
+
+    @property
+    def mount(self) -> str:
+        """Where clients see it."""
+        return self.item.mount or f"/{self.item.name}"
+
+    @property
+    def kind(self) -> str:
+        """Of the fabric it is reached over: infiniband, roce, ethernet."""
+        found = (fabric.kind for fabric in self.plan.fabrics if fabric.name == self.item.fabric)
+        return next(found, "ethernet")
+
+    @property
+    def interface(self) -> str:
+        """The interface on servers and clients; the usual name where nobody said another."""
+        return self.declared.interface or ("ib0" if self.kind == "infiniband" else "eth0")
+
+    def group(self, role: str) -> ServerGroup:
+        """The servers of a role."""
+        return next(group for group in self.item.servers if group.role == role)
+
+    def host(self, role: str, index: int) -> str:
+        """A server as it is reached: by its name on the fabric, or on the ordinary network."""
+        name = next(iter(self.group(role).hosts.part(index, index + 1)))
+        return f"{name}-{self.item.fabric}" if self.item.fabric else name
+
+    def fill(self, template: str, executable: bool = False, **values: Any) -> File:
+        """A file from a template of the storage folder."""
+        text = fill(f"storage/{template}", head=head(self.plan.name), store=self, item=self.item, **values)
+        return File(text, executable)

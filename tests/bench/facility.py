@@ -1,0 +1,80 @@
+"""Racks, power and cooling of 100,000 accelerators: the part of planning that is theirs, and their files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from supercloud.plan.checks import cooling, power, racks
+from supercloud.plan.document import document
+from supercloud.plan.facility import facility_of
+from supercloud.plan.layout import layout_of
+from supercloud.plan.model import Plan
+from supercloud.plan.problems import Problems
+from supercloud.plan.resolve import catalog_for, resolve
+from supercloud.spec.loader import loads
+from supercloud.targets import render
+
+RUNS = 5
+AIR = """\
+name: bench
+site: {kind: onprem, location: stockholm}
+scheduler: {kind: slurm, version: "25.11"}
+pools: [{name: train, machine: dgx-h100, nodes: 12500, fabrics: [compute]}]
+fabrics: [{name: compute, kind: roce, shape: rail-optimized, switch: nvidia-sn5600, speed: 400 Gb/s}]
+facility:
+  rack: {type: eia-48u, nodes: 4, pdus: 3}
+  reach: 2000 m
+  racks_per_row: 64
+  power: {budget: 999 MW, feeds: 3, redundancy: 3N/2, voltage: 415 V, circuit: 63 A, row: 99 MW}
+"""
+LIQUID = """\
+name: bench
+site: {kind: onprem, location: stockholm}
+scheduler: {kind: slurm, version: "25.11"}
+pools: [{name: train, machine: dgx-gb200, nodes: 25000, fabrics: []}]
+facility:
+  rack: {type: eia-48u}
+  power: {budget: 999 MW, feeds: 2, redundancy: 2N}
+  cooling: {kind: direct-liquid, supply: 32 °C, cdu: coolit-chx2000, zone: 8}
+"""
+
+
+def rows() -> list[tuple[str, str, str, str]]:
+    """(figure, measured, of the budget, ratio)."""
+    found = []
+    for name, text in (("in air", AIR), ("NVL72 in liquid", LIQUID)):
+        plan = resolve(loads(text))
+        assert not plan.errors and plan.layout, plan.errors
+        seconds = _best(lambda plan=plan: _hall(plan))  # type: ignore[misc]
+        size = f"{plan.accelerators:,} accelerators {name}, {len(plan.layout.racks):,} racks"
+        found.append((f"racks, power and cooling, {size}", f"{seconds:.3f} s", f"{seconds / 1:.2f} × 1 s",
+                      f"{seconds / len(plan.layout.racks) * 1e6:.0f} µs a rack"))  # fmt: skip
+        seconds = _best(lambda plan=plan: render(plan, "racks"))  # type: ignore[misc]
+        lines = sum(text.count("\n") for text in render(plan, "racks").values())
+        found.append((f"their files, {size}", f"{seconds:.3f} s", "", f"{seconds / lines * 1e6:.1f} µs a line"))
+    return found
+
+
+def _hall(plan: Plan) -> None:
+    catalog = catalog_for(plan.spec, Path())
+    hall = facility_of(plan.spec, plan.site, plan.pools, plan.fabrics, catalog, Problems())
+    layout_of(plan.spec, plan.pools, plan.fabrics, hall)
+    for check in (*cooling.CHECKS, *power.CHECKS, *racks.CHECKS):
+        list(check(plan, catalog))
+    document(plan)
+
+
+def _best(act: Callable[[], object]) -> float:
+    times = []
+    for _ in range(RUNS):
+        start = time.perf_counter()
+        act()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+if __name__ == "__main__":
+    for row in rows():
+        print(f"| {' | '.join(row)} |")

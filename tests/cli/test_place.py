@@ -1,0 +1,89 @@
+"""What ``place`` and ``why-not`` print, on a cluster and on a fleet."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CLUSTER = """
+name: {name}
+site: {{kind: onprem, location: {place}}}
+scheduler: {{kind: slurm, version: "25.11"}}
+pools: [{{name: train, machine: dgx-h100, nodes: {nodes}, fabrics: [compute]}}]
+fabrics: [{{name: compute, kind: infiniband, shape: rail-optimized, switch: nvidia-qm9700}}]
+storage: [{{name: scratch, kind: nfs, capacity: 100 TiB, throughput: {{write: 10 GB/s}}, mount: /scratch}}]
+"""
+FLEET = """
+name: company
+clusters:
+  - {spec: north.yaml, prices: {train: 60 USD/h}, egress: 20 USD}
+  - {spec: south.yaml, prices: {train: 40 USD/h}}
+data: [{name: corpus, size: 300 TB, at: [north/scratch]}]
+"""
+JOB = """
+name: pretrain
+command: [train]
+parallelism: {tensor: 8, pipeline: 4, data: 16}
+model: {parameters: 70e9, layers: 80, hidden: 8192, heads: 64, kv_heads: 8, sequence: 8192, shard: gradients}
+time_limit: 24 h
+checkpoint: {path: /scratch/a}
+place: {data: [corpus]}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, place, nodes in (("north", "stockholm", 127), ("south", "madrid", 256)):
+        (tmp_path / f"{name}.yaml").write_text(CLUSTER.format(name=name, place=place, nodes=nodes))
+    (tmp_path / "fleet.yaml").write_text(FLEET)
+    (tmp_path / "job.yaml").write_text(JOB)
+    return tmp_path
+
+
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "supercloud", *words], cwd=folder, capture_output=True, text=True, timeout=60
+    )
+
+
+def test_place_explains(folder: Path) -> None:
+    said = run(folder, "place", "job.yaml", "--on", "fleet.yaml", "--explain")
+    assert said.returncode == 0, said.stderr
+    lines = said.stdout.splitlines()
+    assert lines[0] == "south: 64 nodes of pool train, 8 × h100-sxm each, within one fabric"
+    assert "takes    32 of su1, 32 of su2" in lines
+    assert "tensor   64 groups of 8, each fits one node, spans 1 at most, 1 on average" in lines
+    assert "pipeline 128 groups of 4, each fits one su, spans 1 at most, 1 on average" in lines
+    assert "data     32 groups of 16, each fits one fabric, spans 2 at most, 2 on average" in lines
+    assert "price    2560.00 USD/h, and 6000.00 USD to move corpus" in lines
+    assert any(line.startswith("memory   ") for line in lines)
+    assert any(line.startswith("save     every ") for line in lines)
+    alone = run(folder, "place", "job.yaml", "--on", "south.yaml")
+    assert alone.returncode == 2 and "'corpus' is no storage of south" in alone.stdout
+
+
+def test_place_for_programs(folder: Path) -> None:
+    data = json.loads(run(folder, "place", "job.yaml", "--on", "fleet.yaml", "--json").stdout)
+    assert (data["cluster"], data["moved"], data["nodes"]) == ("south", ["corpus"], 64)
+    assert {span["axis"]: span["worst"] for span in data["spans"]} == {"tensor": 1, "pipeline": 1, "data": 2}
+
+
+def test_why_not_asks_every_cluster(folder: Path) -> None:
+    (folder / "large.yaml").write_text(JOB.replace("data: 16", "data: 40"))
+    said = run(folder, "why-not", "large.yaml", "--on", "fleet.yaml")
+    lines = said.stdout.splitlines()
+    assert "1280 accelerators are 160 nodes, the pool has 127" in lines[0] and lines[0].startswith("north/train")
+    assert lines[1].startswith("south/train") and "fits" in lines[1]
+    one = run(folder, "why-not", "large.yaml", "--on", "fleet.yaml", "--pool", "north/train", "--json")
+    assert json.loads(one.stdout)["north/train"]["remedy"] == "ask for at most 1016 accelerators"
+
+
+def test_no_place_at_all(folder: Path) -> None:
+    (folder / "huge.yaml").write_text(JOB.replace("data: 16", "data: 400"))
+    said = run(folder, "place", "huge.yaml", "--on", "fleet.yaml")
+    assert said.returncode == 2 and "no pool of company can have it" in said.stderr
+    assert [line.split(":")[0] for line in said.stdout.splitlines()] == ["north/train", "south/train"]

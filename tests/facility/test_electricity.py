@@ -1,0 +1,110 @@
+"""Circuits, feeds and losses against cases worked out by hand, with units."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from supercloud.facility import SCHEMES, Circuits, Feeds, breaker_for, circuit_power, losses, supplies_left
+from supercloud.primitives.quantity import Current, Power, Voltage
+
+
+@pytest.mark.parametrize(
+    ("voltage", "current", "kw"),
+    [
+        # √3 · 380 V · 32 A · 0.8 = 1.7320508 · 9728 W
+        ("380 V", "32 A", 16.849),
+        ("415 V", "60 A", 34.503),
+        ("400 V", "63 A", 34.918),
+        ("208 V", "30 A", 8.646),
+    ],
+)
+def test_three_phase_circuits(voltage: str, current: str, kw: float) -> None:
+    power = circuit_power(Voltage(voltage), Current(current))
+    assert power.to("kW") == pytest.approx(kw, abs=0.001)
+    assert breaker_for(power, Voltage(voltage)).to("A") == pytest.approx(Current(current).to("A"))
+
+
+def test_power_factor_and_continuous_part() -> None:
+    whole = circuit_power(Voltage("400 V"), Current("100 A"), continuous=1.0)
+    assert whole.to("kW") == pytest.approx(69.282, abs=0.001)
+    assert circuit_power(Voltage("400 V"), Current("100 A"), 0.95, 0.8).to("kW") == pytest.approx(
+        69.282 * 0.76, abs=0.001
+    )
+    assert circuit_power(Voltage("230 V"), Current("16 A"), phases=1).to("W") == pytest.approx(230 * 16 * 0.8)
+
+
+def test_published_circuits_of_dgx_b200_racks() -> None:
+    """Two per rack of two at 380 V and 32 A; two per rack of four at 415 V and 60 A: each half of the peak."""
+    two = circuit_power(Voltage("380 V"), Current("32 A"))
+    four = circuit_power(Voltage("415 V"), Current("60 A"))
+    assert two * 2 >= Power("28.6 kW") and two < Power("28.6 kW")
+    assert four * 2 >= Power("57.2 kW") and four < Power("57.2 kW")
+    assert two >= Power("14.3 kW") and four >= Power("28.6 kW")
+
+
+def test_supplies_over_feeds() -> None:
+    assert supplies_left(6, 2) == 3  # of a 4+2 supply: not 2N
+    assert supplies_left(6, 3) == 4  # one of three units gone: what three rack units are for
+    assert supplies_left(12, 2) == 6  # N+N
+    assert supplies_left(8, 2) == 4 and supplies_left(5, 2) == 2 and supplies_left(6, 1) == 0
+
+
+@pytest.mark.parametrize(
+    ("scheme", "count", "share", "after", "limit"),
+    [
+        ("N", 2, 500, None, Fraction(1)),
+        ("N+1", 4, 250, Fraction(1000, 3), Fraction(3, 4)),
+        ("2N", 2, 500, 1000, Fraction(1, 2)),
+        ("2N", 4, 250, 500, Fraction(1, 2)),
+        ("3N/2", 3, Fraction(1000, 3), 500, Fraction(2, 3)),
+        ("3N/2", 6, Fraction(500, 3), 250, Fraction(2, 3)),
+    ],
+)
+def test_schemes(scheme: str, count: int, share: Fraction, after: Fraction | None, limit: Fraction) -> None:
+    feeds = Feeds(count, scheme, Power("1000 kW"), None)
+    assert feeds.share == Power(share, "kW") and feeds.limit == limit
+    assert feeds.after_loss == (None if after is None else Power(after, "kW"))
+
+
+def test_a_feed_over_after_one_loss() -> None:
+    feeds = Feeds(2, "2N", Power("1000 kW"), Power("900 kW"))
+    assert feeds.over == Power("100 kW")
+    assert Feeds(2, "N", Power("1000 kW"), Power("900 kW")).over is None
+    assert Feeds(2, "2N", Power("900 kW"), Power("900 kW")).over is None
+    assert Feeds(2, "2N", Power("900 kW"), None).over is None
+
+
+def test_circuits_of_a_rack() -> None:
+    circuits = Circuits(3, 2, Power("10 kW"))
+    assert circuits.lost == 2 and circuits.total == Power("30 kW") and circuits.after_loss == Power("10 kW")
+    assert Circuits(3, 3, Power("10 kW")).after_loss == Power("20 kW")
+    assert Circuits(2, 1, Power("10 kW")).after_loss == Power("0 W")
+
+
+def test_losses_of_a_ups() -> None:
+    # 1000 kW at 95 %: 1052.63 kW in
+    assert losses(Power("1000 kW"), 0.95).to("kW") == pytest.approx(52.632, abs=0.001)
+    assert not losses(Power("1000 kW"), 1.0)
+
+
+powers = st.integers(1, 10**9).map(Power.of_base)
+
+
+@given(powers, st.floats(0.5, 1), st.floats(0.5, 1))
+def test_power_in_is_power_used_and_lost(used: Power, ups: float, distribution: float) -> None:
+    below = losses(used, distribution)
+    above = losses(used + below, ups)
+    meter = used + below + above
+    assert meter.base * Fraction(repr(ups)) * Fraction(repr(distribution)) == used.base
+
+
+@given(powers, st.sampled_from(sorted(SCHEMES)), st.integers(1, 12))
+def test_feeds_conserve_the_load(load: Power, scheme: str, count: int) -> None:
+    feeds = Feeds(count, scheme, load, None)
+    assert feeds.share * count == load
+    after = feeds.after_loss
+    assert after is None or (after > feeds.share and (load.base / after.base).denominator == 1)

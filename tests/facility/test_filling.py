@@ -1,0 +1,46 @@
+"""Filling racks, and sharing unequal things out over them."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from supercloud.facility import Fit, Run, fit, racks_for, share_out
+from supercloud.primitives.quantity import Mass, Power
+
+
+def test_the_first_limit_that_is_reached() -> None:
+    def dgx(units: int, power: str | None, load: str | None) -> Fit | None:
+        return fit(units=8, power=Power("10.2 kW"), weight=Mass("130.45 kg"), rack_units=units,
+                   rack_power=Power(power) if power else None, rack_load=Mass(load) if load else None)  # fmt: skip
+
+    assert dgx(48, None, None) == Fit(6, "units")
+    assert dgx(48, "45 kW", None) == Fit(4, "power")
+    assert dgx(48, "45 kW", "400 kg") == Fit(3, "weight")
+    assert dgx(7, None, None) == Fit(0, "units")
+    assert fit(units=None, power=None, weight=None, rack_units=48, rack_power=None, rack_load=None) is None
+
+
+def _runs(items: list[tuple[int, int, int]]) -> list[Run]:
+    return [Run(index, 0, count, units, Power(watts, "W")) for index, (count, units, watts) in enumerate(items)]
+
+
+THING = st.tuples(st.integers(1, 40), st.integers(1, 8), st.integers(0, 3000))
+RUNS = st.lists(THING, min_size=1, max_size=6).map(_runs)
+
+
+@given(RUNS, st.integers(1, 50))
+def test_sharing_out_loses_nothing_and_keeps_the_order(runs: list[Run], racks: int) -> None:
+    shared = share_out(runs, racks)
+    assert len(shared) == racks
+    things = [(run.key, run.first + index) for rack in shared for run in rack for index in range(run.count)]
+    assert things == [(run.key, index) for run in runs for index in range(run.count)]
+    sizes = [sum(run.count for run in rack) for rack in shared]
+    assert max(sizes) - min(sizes) <= 1
+
+
+@given(RUNS, st.integers(8, 60))
+def test_racks_hold_what_they_are_given(runs: list[Run], units: int) -> None:
+    count = racks_for(runs, units, None)
+    assert all(sum(run.units * run.count for run in rack) <= units for rack in share_out(runs, count))
+    assert count >= -(-sum(run.units * run.count for run in runs) // units)

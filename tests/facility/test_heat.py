@@ -1,0 +1,143 @@
+"""Heat, flow and temperatures against cases worked out by hand, with units."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from supercloud.catalog import Catalog, Cdu, Coolant, HeatRejection, ThermalClass
+from supercloud.facility import (
+    Heat,
+    Overhead,
+    chiller_power,
+    class_of,
+    cue,
+    flow_for,
+    makeup_water,
+    outdoor_limit,
+    split,
+    units_for,
+)
+from supercloud.primitives.quantity import CarbonIntensity, Flow, Power, Temperature, TemperatureStep
+
+CATALOG = Catalog()
+
+
+def coolant(name: str) -> Flow:
+    return cast(Coolant, CATALOG.get("coolants", name)).flow
+
+
+@pytest.mark.parametrize(
+    ("fluid", "kw", "step", "unit", "flow"),
+    [
+        ("water", 1, 10, "L/min", 1.434),
+        ("water", 100, 5, "L/min", 286.8),
+        ("pg25", 1, 10, "L/min", 1.51),  # NVIDIA and OCP: 1.5 L/min per kW
+        ("pg25", 115, 10, "L/min", 173.65),  # the liquid of an NVL72 rack
+        ("air", 28.6, 11.7333, "CFM", 4290),  # NVIDIA: 150 CFM per kW
+        ("air", 57.2, 11.7333, "CFM", 8580),
+    ],
+)
+def test_flow(fluid: str, kw: float, step: float, unit: str, flow: float) -> None:
+    assert flow_for(Power(kw, "kW"), coolant(fluid), TemperatureStep(step, "K")).to(unit) == pytest.approx(
+        flow, rel=1e-4
+    )
+
+
+def test_water_by_first_principles() -> None:
+    """Q = ρ c V ΔT: 1 kg/L · 4.184 kJ/(kg K) · 1 L/s · 10 K = 41.84 kW."""
+    assert flow_for(Power("41.84 kW"), coolant("water"), TemperatureStep("10 K")).to("L/min") == pytest.approx(
+        60, rel=1e-4
+    )
+
+
+def test_split_of_an_nvl72_rack() -> None:
+    heat, known = split(Power("132 kW"), "direct-liquid", True, 0.87)
+    assert known and heat == Heat(liquid=Power("114.84 kW"), air=Power("17.16 kW"))
+    assert round(heat.liquid.to("kW")) == 115 and round(heat.air.to("kW")) == 17
+
+
+def test_split_of_halls() -> None:
+    power = Power("10 kW")
+    assert split(power, "air", True, 0.9) == (Heat(air=power), True)
+    assert split(power, "rear-door", False, None) == (Heat(door=power), True)
+    assert split(power, "immersion", True, 0.9) == (Heat(liquid=power), True)
+    assert split(power, "direct-liquid", False, None) == (Heat(air=power), True)
+    assert split(power, "direct-liquid", True, None) == (Heat(liquid=power), False)
+
+
+@given(
+    st.integers(0, 10**8).map(Power.of_base),
+    st.sampled_from(["air", "rear-door", "direct-liquid", "immersion"]),
+    st.booleans(),
+    st.none() | st.floats(0, 1),
+)
+def test_heat_out_is_heat_in(power: Power, hall: str, liquid: bool, share: float | None) -> None:
+    heat, _ = split(power, hall, liquid, share)
+    assert heat.total == power and all(part.base >= 0 for part in (heat.liquid, heat.door, heat.air))
+
+
+@given(st.integers(1, 10**8).map(Power.of_base), st.integers(1, 30), st.sampled_from(["water", "pg25"]))
+def test_flow_carries_the_heat_and_no_more(power: Power, step: int, fluid: str) -> None:
+    one = coolant(fluid)
+    flow = flow_for(power, one, TemperatureStep(step, "K"))
+    assert flow.base * step / one.base * 1000 == power.base
+
+
+def test_units_by_heat_and_by_flow() -> None:
+    chx2000 = cast(Cdu, CATALOG.get("cdus", "coolit-chx2000"))
+    # twelve NVL72 racks of 120 kW at 1.2 L/min per kW, as its maker draws them: one unit
+    racks = Power("120 kW") * 12
+    assert units_for(racks, Flow(1.2 * 1440, "L/min"), chx2000) == 1
+    assert units_for(racks, Flow(1.5 * 1440, "L/min"), chx2000) == 1
+    assert units_for(Power("2001 kW"), None, chx2000) == 2
+    assert units_for(Power("2000 kW"), Flow("3000 L/min"), chx2000) == 2  # 1.5 L/min per kW is more than it pumps
+    assert units_for(Power("0 W"), None, chx2000) == 0
+
+
+def test_outdoor_limit() -> None:
+    dry = cast(HeatRejection, CATALOG.get("heat-rejection", "dry-cooler"))
+    tower = cast(HeatRejection, CATALOG.get("heat-rejection", "tower"))
+    chiller = cast(HeatRejection, CATALOG.get("heat-rejection", "chiller"))
+    unit = cast(Cdu, CATALOG.get("cdus", "nvidia-qualified"))
+    assert outdoor_limit(Temperature("45 °C"), dry, unit) == Temperature("33 °C")  # less 8 K and 4 K
+    assert outdoor_limit(Temperature("32 °C"), tower, unit) == Temperature("23 °C")
+    assert outdoor_limit(Temperature("32 °C"), dry, None) == Temperature("24 °C")
+    assert outdoor_limit(Temperature("32 °C"), chiller, unit) is None
+    unknown = cast(Cdu, CATALOG.get("cdus", "coolit-chx2000"))
+    assert outdoor_limit(Temperature("32 °C"), dry, unknown) is None, "its approach is not known"
+
+
+@pytest.mark.parametrize(
+    ("supply", "name"),
+    [
+        ("2 °C", "w17"),
+        ("17 °C", "w17"),
+        ("18 °C", "w27"),
+        ("32 °C", "w32"),
+        ("40 °C", "w40"),
+        ("45 °C", "w45"),
+        ("46 °C", None),
+        ("1 °C", None),
+    ],
+)
+def test_water_classes(supply: str, name: str | None) -> None:
+    classes = [cast(ThermalClass, item) for item in CATALOG.all("thermal-classes")]
+    found = class_of(Temperature(supply), classes, "liquid")
+    assert (found.name if found else None) == name
+
+
+def test_efficiency() -> None:
+    overhead = Overhead(Power("1000 kW"), Power("50 kW"), Power("150 kW"))
+    assert overhead.facility == Power("1200 kW") and overhead.pue == 1.2
+    assert cue(1.2, CarbonIntensity("400 gCO2e/kWh")) == pytest.approx(0.48)
+    # 1000 kW over a COP of 5 for a quarter of the year
+    assert chiller_power(Power("1000 kW"), 5, 2190, 8760).to("kW") == pytest.approx(50)
+    tower = cast(HeatRejection, CATALOG.get("heat-rejection", "tower"))
+    # 1.8 L/min for 100 kW = 1.08 L/kWh, × 5/4
+    assert makeup_water(Power("100 kW"), Power("100 kW"), tower) == pytest.approx(1.35)
+    assert makeup_water(Power("50 kW"), Power("100 kW"), tower) == pytest.approx(0.675)
+    assert Overhead(Power("0 W"), Power("0 W"), Power("0 W")).pue is None

@@ -1,0 +1,75 @@
+"""Weather files, wet bulbs and free hours."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from supercloud.facility import WeatherError, by_hour_of_day, column_of, free_hours, parse_weather, wet_bulb
+
+EPW_HEAD = "LOCATION,Stockholm,-,SWE,IWEC,024640,59.65,17.95,1.0,61.0\n" + "X\n" * 7
+
+
+def epw(*hours: tuple[float, float]) -> str:
+    rows = [f"2001,1,1,{index + 1},0,?,{dry},-5,{humidity},101325,0,0" for index, (dry, humidity) in enumerate(hours)]
+    return EPW_HEAD + "\n".join(rows) + "\n"
+
+
+def test_stulls_own_example() -> None:
+    assert wet_bulb(20, 50) == pytest.approx(13.7, abs=0.05)
+
+
+@pytest.mark.parametrize(("dry", "humidity", "wet"), [(30, 50, 22.3), (25, 80, 22.4), (35, 20, 19.2), (10, 90, 9.1)])
+def test_wet_bulb_near_the_psychrometric_chart(dry: float, humidity: float, wet: float) -> None:
+    assert wet_bulb(dry, humidity) == pytest.approx(wet, abs=1)
+
+
+def test_csv() -> None:
+    weather = parse_weather("time,dry_bulb,relative_humidity\n2026-01-01T00,20,50\n2026-01-01T01,-5,80\n")
+    assert list(weather.dry) == [20, -5] and weather.hours == 2
+    assert weather.wet is not None and weather.wet[0] == pytest.approx(13.7, abs=0.05) and weather.wet[1] <= -5
+    assert parse_weather("dry_bulb\n1\n").wet is None
+    assert list(parse_weather("dry_bulb,wet_bulb\n10,7\n").wet or ()) == [7]
+
+
+def test_epw() -> None:
+    weather = parse_weather(epw((20.0, 50), (35.0, 20)))
+    assert list(weather.dry) == [20, 35] and weather.wet is not None and weather.wet[1] == pytest.approx(19.2, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "dry_bulb"),
+        ("time,temp\n0,1\n", "dry_bulb"),
+        ("dry_bulb\n", "no hours"),
+        ("dry_bulb\n1\nx\n", "line 3"),
+        ("dry_bulb\n1\n200\n", "line 3: 200 °C"),
+        ("dry_bulb\nnan\n", "line 2"),
+        (EPW_HEAD, "no hours"),
+        (EPW_HEAD + "2001,1\n", "line 9"),
+        (epw((99.9, 50)), "missing"),
+    ],
+)
+def test_refusals(text: str, said: str) -> None:
+    with pytest.raises(WeatherError, match=said):
+        parse_weather(text)
+
+
+def test_free_hours_by_hand() -> None:
+    assert free_hours([10, 20, 24, 25, 30], 24) == 3
+
+
+@given(st.lists(st.floats(-50, 50), min_size=1), st.floats(-60, 60), st.floats(0, 20))
+def test_warmer_supply_never_loses_an_hour(hours: list[float], limit: float, more: float) -> None:
+    assert 0 <= free_hours(hours, limit) <= free_hours(hours, limit + more) <= len(hours)
+
+
+def test_carbon_by_hour() -> None:
+    values = column_of("hour,carbon\n" + "".join(f"{hour},{100 + hour % 24}\n" for hour in range(48)), "carbon")
+    assert by_hour_of_day(values) == tuple(range(100, 124))
+    with pytest.raises(WeatherError, match="below zero"):
+        column_of("carbon\n-1\n", "carbon")
+    with pytest.raises(WeatherError, match="'carbon'"):
+        column_of("x\n1\n", "carbon")

@@ -1,0 +1,17 @@
+#!/bin/bash
+# made by supercloud VERSION from storage; edits are lost
+# cluster.sh: once, on the first backend: 5 + 2 stripes over 8 failure domains, 1 of them spare.
+set -euo pipefail
+
+hosts=()
+for number in $(seq 1 8); do hosts+=("$(printf 'fast-backend-%04d' "$number")"); done
+
+weka cluster create "${hosts[@]}"
+weka cluster update --cluster-name=fast --data-drives=5 --parity-drives=2
+weka cluster hot-spare 1
+weka cluster container --output id --no-header --role drives | while read -r container; do
+    weka cluster drive add "$container" /dev/nvme0n1 /dev/nvme1n1 /dev/nvme2n1 /dev/nvme3n1 /dev/nvme4n1 /dev/nvme5n1 /dev/nvme6n1 /dev/nvme7n1 /dev/nvme8n1 /dev/nvme9n1 /dev/nvme10n1 /dev/nvme11n1 /dev/nvme12n1 /dev/nvme13n1 /dev/nvme14n1 /dev/nvme15n1 /dev/nvme16n1 /dev/nvme17n1 /dev/nvme18n1 /dev/nvme19n1 /dev/nvme20n1 /dev/nvme21n1 /dev/nvme22n1 /dev/nvme23n1 </dev/null
+done
+weka cluster start-io
+weka fs group create default
+weka fs create fast default 1048576GiB

@@ -1,0 +1,11 @@
+#!/bin/bash
+# made by supercloud VERSION from storage; edits are lost
+# clients.sh: once, on the first server: the nodes join as clients. Values to begin with, not measured here.
+set -euo pipefail
+
+printf '%s\n' train-{0001..0032} >train.clients
+mmaddnode -N train.clients
+mmchlicense client --accept -N train.clients
+mmchconfig pagepool=16G -N train.clients
+mmstartup -a
+mmmount proj -a

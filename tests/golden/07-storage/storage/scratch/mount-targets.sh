@@ -1,0 +1,24 @@
+#!/bin/bash
+# made by supercloud VERSION from storage; edits are lost
+# mount-targets.sh: mounts the targets of this server, which starts their services; managers first, then metadata, then objects.
+set -euo pipefail
+
+host=$(hostname -s)
+number=$((10#${host##*-}))
+
+start() { # name of the target
+    mkdir -p "/lustre/$1"
+    mountpoint -q "/lustre/$1" || mount -t lustre "/dev/mapper/$1" "/lustre/$1"
+}
+
+case $host in
+scratch-mds-*)
+    [ "$number" != 1 ] || start scratch-mgt
+    start "$(printf 'scratch-mdt%04x' $((number - 1)))"
+    ;;
+scratch-oss-*)
+    for target in 0 1; do
+        start "$(printf 'scratch-ost%04x' $(((number - 1) * 2 + target)))"
+    done
+    ;;
+esac

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jobs.broker.fleets import fleet, job
+
+from supercloud.jobs.broker.decide import Hold, Start, decide, moves
+from supercloud.jobs.broker.room import closed, taken
+from supercloud.jobs.broker.turns import in_turn, shares_of
+from supercloud.jobs.placement import Placement, place
+from supercloud.jobs.records import JobRecord
+from supercloud.jobs.states import State
+
+NOW = 1_000_000.0
+
+
+def record(number: int, **fields: Any) -> JobRecord:
+    return JobRecord(**{
+        "id": number, "key": f"k{number}", "name": "job", "spec": "{}", "placement": "", "submission": "",
+        "cluster": "", "connection": "", "engine": "", "ref": None, "state": State.HELD, "attempt": 1,
+        "exit_code": None, "reason": "", "owner": "", "recorded": NOW, "submitted": None, "started": None,
+        "ended": None,
+    } | fields)  # fmt: skip
+
+
+def goes(actions: list[Start | Hold]) -> list[str]:
+    return [action.placement.cluster if isinstance(action, Start) else "-" for action in actions]
+
+
+def test_a_job_takes_the_cheapest_place_that_is_free() -> None:
+    here = fleet({"cloud": 4, "own": 2}, {"cloud": 90.0, "own": 10.0})
+    waiting = [record(number) for number in range(1, 5)]
+    specs = {item.id: job(1) for item in waiting}
+    assert goes(decide(here, waiting, specs, NOW)) == ["own", "own", "cloud", "cloud"], "what is full bursts at once"
+
+
+def test_it_waits_for_the_cheap_place_as_long_as_the_policy_says() -> None:
+    here = fleet({"cloud": 4, "own": 1}, {"cloud": 90.0, "own": 10.0}, policy={"max_wait": "10 min"})
+    here = taken(here, place_of(here, "own"))
+    # nobody knows how long it takes, so the policy sends it to the dearer place; a known short wait does not
+    specs = {1: job(1)}
+    assert goes(decide(here, [record(1, recorded=NOW - 700)], specs, NOW)) == ["cloud"]
+
+
+def place_of(here: Any, name: str) -> Placement:
+    one = next(cluster for cluster in here.clusters if cluster.plan.name == name)
+    answer = place(job(1), one)
+    assert isinstance(answer, Placement)
+    return answer
+
+
+def test_a_budget_keeps_work_out_of_the_cloud() -> None:
+    budgets = [{"tenant": "llm", "per": "month", "limit": "100 USD"}]
+    here = fleet({"cloud": 4, "own": 1}, {"cloud": 90.0, "own": 10.0}, budgets=budgets)
+    waiting = [record(1), record(2)]
+    specs = {number: job(1, tenant="llm", time_limit="2 h") for number in (1, 2)}
+    actions = decide(here, waiting, specs, NOW)
+    assert goes(actions) == ["own", "-"], "180 USD are not left"
+
+
+def test_nobody_overtakes_on_the_nodes_a_large_job_waits_for() -> None:
+    here = fleet({"own": 4})
+    here = taken(here, place_of(here, "own"))
+    waiting = [record(1), record(2)]
+    actions = decide(here, waiting, {1: job(4), 2: job(1)}, NOW)
+    assert goes(actions) == ["-", "-"]
+    assert isinstance(actions[0], Hold) and "no room yet" in actions[0].reason
+
+
+def test_a_cluster_that_refuses_is_avoided() -> None:
+    here = fleet({"a": 2, "b": 2})
+    assert goes(decide(here, [record(1)], {1: job(1)}, NOW, {1: {"a"}})) == ["b"]
+    assert goes(decide(here, [record(1)], {1: job(1)}, NOW, {1: {"a", "b"}})) == ["-"]
+
+
+def test_many_in_vain_are_left_for_the_next_look() -> None:
+    here = fleet({"own": 1})
+    waiting = [record(number) for number in range(1, 500)]
+    actions = decide(here, waiting, dict.fromkeys(range(1, 500), job(1)), NOW)
+    assert goes(actions).count("own") == 1 and len(actions) == 499
+
+
+def test_a_waiting_job_moves_to_what_frees_first() -> None:
+    here = fleet({"a": 1, "b": 1})
+    there = place_of(here, "a")
+    waiting = record(1, state=State.QUEUED, placement=there.to_json(), cluster="a", submitted=NOW - 100, ref="1")
+    here = taken(taken(here, there), there)
+    [move] = moves(here, [waiting], {1: job(1)}, NOW, 60)
+    assert move.placement.cluster == "b"
+    assert not moves(here, [waiting], {1: job(1)}, NOW, 200), "not yet"
+    again = record(1, state=State.QUEUED, placement=there.to_json(), cluster="a", submitted=NOW - 100, launch=1)
+    assert not moves(here, [again], {1: job(1)}, NOW, 60), "each move takes longer"
+    assert not moves(closed(here, "b", "train"), [waiting], {1: job(1)}, NOW, 60)
+
+
+def test_priorities_then_shares_then_age() -> None:
+    waiting = [record(1, tenant="vision"), record(2, tenant="llm"), record(3, tenant="llm", priority="high"),
+               record(4, tenant="llm"), record(5, tenant="vision"), record(6, tenant="vision", priority="low")]  # fmt: skip
+    shares = shares_of(fleet({"a": 1}))
+    assert shares == {"llm": 0.75, "vision": 0.25}
+    sizes = {item.id: 8 for item in waiting}
+    assert [item.id for item in in_turn(waiting, {}, shares, sizes)] == [3, 1, 2, 4, 5, 6]
+    assert [item.id for item in in_turn(waiting, {"vision": 8}, shares, sizes)] == [3, 2, 4, 1, 5, 6]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.dictionaries(st.sampled_from("abc"), st.integers(1, 6), min_size=1), st.lists(st.integers(1, 5), max_size=12))
+def test_no_cluster_is_given_more_than_it_has(sizes: dict[str, int], wishes: list[int]) -> None:
+    here = fleet(sizes)
+    waiting = [record(number) for number in range(len(wishes))]
+    specs = {number: job(nodes) for number, nodes in enumerate(wishes)}
+    given_: dict[str, int] = {}
+    for action in decide(here, waiting, specs, NOW):
+        if isinstance(action, Start):
+            given_[action.placement.cluster] = given_.get(action.placement.cluster, 0) + action.placement.nodes
+    assert all(count <= sizes[name] for name, count in given_.items())
+    started = {action.record.id for action in decide(here, waiting, specs, NOW) if isinstance(action, Start)}
+    assert decide(here, waiting, specs, NOW) == decide(here, waiting, specs, NOW)
+    if wishes and wishes[0] <= max(sizes.values()):
+        assert 0 in started, "the first in turn finds its place"
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_nothing_to_do(count: int) -> None:
+    assert decide(fleet({"a": 1}), [], {}, NOW) == [] and moves(fleet({"a": 1}), [], {}, NOW, count) == []

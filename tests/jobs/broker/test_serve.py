@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jobs.broker.fleets import fleet, job
+
+from supercloud.errors import EngineError, InputError, SpecError, WorkError
+from supercloud.jobs import api
+from supercloud.jobs.broker import ledger
+from supercloud.jobs.broker.serve import Broker, lock
+from supercloud.jobs.engines.fake import FakeEngine
+from supercloud.jobs.fleet import Fleet
+from supercloud.jobs.states import State
+from supercloud.jobs.store import Store
+from supercloud.spec.fleet import Connection
+
+
+class Clock:
+    def __init__(self) -> None:
+        import time
+
+        self.now = time.time()
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def engine_of(here: Fleet, name: str, store: Store) -> FakeEngine:
+    connection = next(one.member.connect for one in here.clusters if one.plan.name == name)
+    assert connection is not None
+    engine = api.open_engine(connection, store.folder)
+    assert isinstance(engine, FakeEngine)
+    return engine
+
+
+def where(store: Store) -> dict[int, tuple[str, str, int]]:
+    return {record.id: (record.cluster, str(record.state), record.launch) for record in store.select()}
+
+
+def test_held_until_there_is_room(store: Store) -> None:
+    here = fleet({"own": 1})
+    first = api.submit(job(1, ["RUNNING", "RUNNING", "RUNNING", "COMPLETED"]), here, store=store)
+    second = api.submit(job(1, ["RUNNING", "COMPLETED"]), here, store=store)
+    assert (first.record.state, second.record.state) == (State.HELD, State.HELD)
+    assert not second.done() and second.record.state is State.HELD
+    broker = Broker(store, here)
+    assert broker.step() == 1
+    assert second.look().reason.startswith("no room yet: it waits for 1 node of pool train")
+    for _ in range(4):
+        broker.step()
+    assert first.look().state is State.COMPLETED and second.look().state is not State.HELD
+    assert second.wait(5) is State.COMPLETED
+    notes = [event.note for event in second.history()]
+    assert notes[0] == "recorded" and notes[1].startswith("own: 1 node")
+
+
+def test_a_job_nobody_can_ever_have_is_refused_at_once(store: Store) -> None:
+    with pytest.raises(SpecError, match="can ever have") as caught:
+        api.submit(job(9), fleet({"own": 1}), store=store)
+    assert caught.value.findings[0].path == "pool own/train"
+    assert not api.jobs(store)
+
+
+def test_a_tenant_over_budget_is_refused_at_submission(store: Store) -> None:
+    budgets = [{"tenant": "llm", "per": "day", "limit": "50 USD"}]
+    here = fleet({"own": 2}, {"own": 100.0}, budgets=budgets)
+    with pytest.raises(SpecError, match="50.00 USD of its 50 USD left.*would cost 100.00 USD"):
+        api.submit(job(1, tenant="llm", time_limit="1 h"), here, store=store)
+    fine = api.submit(job(1, tenant="llm", time_limit="20 min"), here, store=store)
+    Broker(store, here).step()
+    with store.writing() as database:  # it has run for an hour
+        database.execute("UPDATE jobs SET started = started - 3600 WHERE id = ?", (fine.id,))
+        database.execute("UPDATE jobs SET started = recorded - 3600 WHERE started IS NULL")
+    assert store.dollars("llm", 0.0, fine.record.recorded) == pytest.approx(100.0, abs=1)
+    with pytest.raises(SpecError, match="has 0.00 USD of its 50 USD left this day"):
+        api.submit(job(1, tenant="llm", time_limit="1 min"), here, store=store)
+    assert api.submit(job(1, tenant="vision", time_limit="1 min"), here, store=store).id, "others go on"
+
+
+def test_lost_work_goes_on_elsewhere_under_a_later_epoch(store: Store) -> None:
+    here = fleet({"a": 1, "b": 1})
+    held = api.submit(job(1, ["RUNNING", "NODE_FAIL", "|", "COMPLETED"], retries=1), here, store=store)
+    broker = Broker(store, here)
+    broker.step()
+    assert held.state() is State.RUNNING
+    assert held.state() is State.HELD, "its engine says NODE_FAIL"
+    assert held.record.reason == "; it is started again" or held.record.reason.endswith("it is started again")
+    broker.step()
+    assert held.wait(5) is State.COMPLETED
+    assert (held.record.launch, held.record.tries, held.record.engine_key) == (1, 2, f"{held.key}.e1")
+    from supercloud.jobs.submission import Submission
+
+    assert Submission.of_json(held.record.submission).settings["epoch"] == 10_001
+
+
+def test_without_retries_lost_is_lost(store: Store) -> None:
+    here = fleet({"a": 1})
+    held = api.submit(job(1, ["RUNNING", "NODE_FAIL"]), here, store=store)
+    broker = Broker(store, here)
+    for _ in range(3):
+        broker.step()
+    assert held.look().state is State.NODE_FAIL
+
+
+def test_a_waiting_job_moves(store: Store, clock: Clock) -> None:
+    here = fleet({"a": 1, "b": 1})
+    api.submit(job(1, ["RUNNING", "COMPLETED", "COMPLETED"]), here, store=store)
+    blocker = api.submit(job(1, ["RUNNING"] * 30), here, store=store)
+    broker = Broker(store, here, move_after=60, clock=clock)
+    broker.step()
+    assert {row[0] for row in where(store).values()} == {"a", "b"}
+    # somebody else has taken the nodes: what is QUEUED at an engine waits there
+    stuck = api.submit(job(1, ["QUEUED"] * 50), here, store=store)
+    broker.step(), broker.step()
+    at = stuck.look()
+    assert at.state is State.QUEUED and at.cluster
+    clock.now += 100
+    if at.cluster == blocker.look().cluster:
+        pytest.fail("it was given a full cluster")
+    engine_of(here, at.cluster, store)
+    broker.step()
+    assert stuck.look().launch == 0, "nowhere else is room"
+    store.keep(blocker.id, "x")
+    engine_of(here, blocker.look().cluster, store).cancel(blocker.look().ref or "")
+    broker.step()
+    broker.step()
+    assert stuck.look().recalled or stuck.look().launch == 1
+    broker.step()
+    moved = stuck.look()
+    assert (moved.launch, moved.tries) == (1, 1) and moved.cluster == blocker.look().cluster
+    assert engine_of(here, moved.cluster, store).taken(moved.key) == 1, "the first engine took it once"
+
+
+def test_a_job_that_began_is_not_taken_back(store: Store) -> None:
+    here = fleet({"a": 1})
+    held = api.submit(job(1, ["QUEUED", "RUNNING", "COMPLETED"]), here, store=store)
+    broker = Broker(store, here)
+    broker.step(), broker.step()
+    assert held.look().state is State.QUEUED
+    assert ledger.ask_back(store, held.look(), "x")
+    assert not ledger.ask_back(store, held.look(), "x"), "once"
+    engine = engine_of(here, "a", store)
+    assert held.state() is State.RUNNING and not held.record.recalled
+    engine.recall(held.record.ref or "")
+    assert held.wait(5) is State.COMPLETED
+
+
+def test_a_cancelled_job_stays_cancelled(store: Store) -> None:
+    here = fleet({"a": 1})
+    first = api.submit(job(1, ["QUEUED"], retries=3), here, store=store)
+    second = api.submit(job(1), here, store=store)
+    assert second.cancel() is State.CANCELLED and second.cancel() is State.CANCELLED
+    broker = Broker(store, here)
+    broker.step()
+    ledger.ask_back(store, first.look(), "x")
+    assert first.cancel() is State.CANCELLED, "what the user says counts, not what the broker asked before"
+    broker.step()
+    assert first.look().state is State.CANCELLED
+
+
+def test_a_silent_cluster_is_given_up_and_its_old_copy_ended(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = fleet({"a": 1, "b": 1})
+    held = api.submit(job(1, ["RUNNING"], retries=1), here, store=store)
+    broker = Broker(store, here, lost_after=600, clock=clock)
+    broker.step(), broker.step()
+    assert held.look().state is State.RUNNING
+    lost = engine_of(here, held.look().cluster, store)
+    old, ref = held.look().cluster, held.look().ref
+
+    def down(*_: Any) -> Any:
+        raise EngineError("no answer")
+
+    def nodes() -> Any:
+        down()
+
+    monkeypatch.setattr(lost, "poll", down)
+    monkeypatch.setattr(lost, "cancel", down)
+    monkeypatch.setattr(lost, "nodes", nodes, raising=False)
+    broker.step()
+    clock.now += 601
+    broker.step()
+    broker.step()
+    moved = held.look()
+    assert moved.launch == 1 and moved.cluster != old and "has not answered for 600 s" in str(
+        [event.note for event in held.history()])  # fmt: skip
+    assert [item.ref for item in ledger.abandoned(store)] == [ref]
+    monkeypatch.undo()
+    broker.step()
+    assert not ledger.abandoned(store) and lost.poll([ref or ""])[ref or ""].state is State.CANCELLED
+
+
+def test_what_waits_for_another_job_begins_after_it(store: Store) -> None:
+    here = fleet({"a": 4})
+    first = api.submit(job(1, ["RUNNING", "COMPLETED"], name="first"), here, store=store)
+    second = api.submit(job(1, ["COMPLETED"], after=["first"]), here, store=store)
+    broker = Broker(store, here)
+    broker.step()
+    assert second.look().reason == "it waits for job 1 (first)"
+    first.wait(5)
+    broker.step()
+    assert second.wait(5) is State.COMPLETED
+    bad = api.submit(job(1, ["FAILED:3"], name="bad"), here, store=store)
+    after = api.submit(job(1, after=["bad"]), here, store=store)
+    broker.step(), broker.step()
+    assert bad.look().state is State.FAILED
+    broker.step()
+    assert after.look().state is State.FAILED and "can never begin" in after.look().reason
+    with pytest.raises(InputError, match="no job is called 'nobody'"):
+        api.submit(job(1, after=["nobody"]), here, store=store)
+
+
+def test_a_refusal_is_no_end(store: Store, clock: Clock) -> None:
+    here = fleet({"a": 1, "b": 1})
+    engine_of(here, "a", store).refuse = "Invalid qos"
+    held = api.submit(job(1, ["COMPLETED"]), here, store=store)
+    broker = Broker(store, here, clock=clock)
+    broker.step()
+    assert held.look().state is State.HELD and "a: Invalid qos" in held.look().reason
+    broker.step()
+    assert held.wait(5) is State.COMPLETED and held.record.cluster == "b"
+
+
+def test_one_broker_is_enough(tmp_path: Path) -> None:
+    with lock(tmp_path):
+        with pytest.raises(WorkError, match="already serves"), lock(tmp_path):
+            pass
+    with lock(tmp_path):
+        pass
+
+
+def test_other_fleets_are_left_alone(store: Store) -> None:
+    held = api.submit(job(1), fleet({"a": 1}), store=store)
+    other = fleet({"b": 1}, name="other")
+    assert Broker(store, other).step() == 0 and held.look().state is State.HELD
+
+
+def test_a_fleet_that_nobody_reaches(store: Store) -> None:
+    here = fleet({"a": 1})
+    alone = Fleet(here.spec, tuple(
+        type(one)(one.plan, one.pools, None, one.member.model_copy(update={"connect": None})) for one in here.clusters
+    ))  # fmt: skip
+    with pytest.raises(InputError, match="says how it is reached"):
+        api.submit(job(1), alone, store=store)
+    assert Connection(engine="fake") != Connection(engine="fake", context="a")

@@ -1,0 +1,192 @@
+"""Slurm through ssh, with an ``ssh`` that does what sshd does: gives one text to a login shell."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jobs.engines.test_slurm_commands import NASTY
+
+from supercloud.errors import EngineError
+from supercloud.jobs.engine import Unsure
+from supercloud.jobs.engines.slurm.engine import SlurmEngine
+from supercloud.jobs.engines.slurm.runner import Answer, Ssh
+from supercloud.jobs.placement import Placement
+from supercloud.spec import JobSpec
+from supercloud.spec.fleet import Connection
+
+AT = Placement("pod", "train", 1, 8, 8, "h100-sxm", "h100")
+Make = Callable[..., JobSpec]
+
+SSH = """\
+#!/bin/sh
+# what is before -- is for ssh; the host comes next; the rest is joined and read by the user's shell, in the home
+while [ "$1" != -- ]; do shift; done
+echo "$2" >>"$HOME/hosts"
+[ "$2" != down ] || { echo 'ssh: connect to host down port 22: Connection refused' >&2; exit 255; }
+[ "$2" != broken ] || { cat >/dev/null; echo 'client_loop: send disconnect: Broken pipe' >&2; exit 255; }
+shift 2
+cd "$HOME" && exec ${LOGIN_SHELL:-sh} -c "$*"
+"""
+SBATCH = """\
+#!/bin/sh
+echo "$@" >>"$HOME/submitted"
+cat >"$HOME/got"
+sleep ${SLOW:-0}
+echo $(($(wc -l <"$HOME/submitted") + 40))
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home on the login node."""
+    programs, home = tmp_path / "bin", tmp_path / "home"
+    programs.mkdir(), home.mkdir()
+    for name, text in (("ssh", SSH), ("sbatch", SBATCH), ("squeue", "#!/bin/sh\n"), ("sacct", "#!/bin/sh\nexit 1\n")):
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setenv("HOME", str(home))
+    return home
+
+
+def engine(folder: Path, via: str = "ssh:login") -> SlurmEngine:
+    return SlurmEngine(Connection(engine="slurm", via=via), folder / "state")
+
+
+def test_a_job_goes_over_and_its_log_comes_back(home: Path, tmp_path: Path, job: Make) -> None:
+    far = engine(tmp_path)
+    asked = job(["echo", "it's $(here)"], workdir="/scratch/a b", checkpoint={"path": "/scratch/c"})
+    prepared = far.prepare(asked, AT, "k")
+    assert "--output=.supercloud/slurm/k/log" in prepared.argv and not any("chdir" in item for item in prepared.argv)
+    assert "cd '/scratch/a b' || exit" in prepared.stdin
+    assert 'export SUPERCLOUD_COMMIT="$HOME"/.supercloud/slurm/checkpoint' in prepared.stdin
+    assert not (tmp_path / "state").exists(), "preparing asks nobody"
+    assert far.submit(prepared) == "41"
+    assert (home / "got").read_text() == prepared.stdin, "the script arrived as it is"
+    folder = home / ".supercloud/slurm"
+    assert os.access(folder / "checkpoint", os.X_OK) and oct((folder / "k").stat().st_mode)[-3:] == "700"
+    (folder / "k/log").write_bytes(b"x" * 2_000_000 + b"end")
+    assert len(far.read_log("k", 0)) == 2**20 and far.read_log("k", 2_000_000) == b"end"
+    assert far.read_log("k", 2_000_003) == far.read_log("other", 0) == far.read_result("k", 0) == b""
+
+
+def test_a_key_is_submitted_once_whatever_happens(home: Path, tmp_path: Path, job: Make) -> None:
+    far = engine(tmp_path)
+    prepared = far.prepare(job(), AT, "k")
+    assert far.submit(prepared) == far.submit(prepared) == "41"
+    assert far.find(["k", "other"], time.time()) == {"k": "41", "other": None}
+    assert (home / "submitted").read_text().count("\n") == 1
+
+
+def test_a_script_that_does_not_arrive_whole_is_not_submitted(home: Path, tmp_path: Path, job: Make) -> None:
+    far = engine(tmp_path)
+    assert isinstance(far.runner, Ssh)
+    whole, cut = far.runner.run, [True]
+
+    def run(argv: tuple[str, ...], stdin: io.BufferedIOBase | None = None) -> Answer:
+        if stdin is None or not cut[0]:
+            return whole(argv, stdin)  # type: ignore[arg-type]
+        with tempfile.TemporaryFile() as part:
+            part.write(stdin.read()[:-5])
+            part.seek(0)
+            return whole(argv, part)  # type: ignore[arg-type]
+
+    far.runner.run = run  # type: ignore[method-assign, assignment]
+    with pytest.raises(Unsure, match="did not arrive whole"):
+        far.submit(far.prepare(job(), AT, "k"))
+    assert not (home / "submitted").exists()
+    cut[0] = False
+    assert far.find(["k"], time.time()) == {"k": None}
+    assert far.submit(far.prepare(job(), AT, "k")) == "41"
+
+
+def test_a_submission_on_its_way_is_waited_for(
+    home: Path, tmp_path: Path, job: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The submitter and its ssh are killed while sbatch runs there: nobody repeats it, and its answer is kept."""
+    monkeypatch.setenv("SLOW", "1")
+    prepared = engine(tmp_path).prepare(job(), AT, "k")
+    child = os.fork()
+    if child == 0:
+        os.setpgid(0, 0)
+        engine(tmp_path).submit(prepared)
+        os._exit(0)
+    while not (home / "submitted").exists():
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    far = engine(tmp_path)
+    assert far.find(["k"], time.time()) == {}, "who knows"
+    end = time.monotonic() + 10
+    while not (found := far.find(["k"], time.time())) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert found == {"k": "41"} and far.submit(prepared) == "41"
+
+
+def test_one_that_broke_off_is_asked_for_before_it_is_repeated(home: Path, tmp_path: Path, job: Make) -> None:
+    far = engine(tmp_path)
+    prepared = far.prepare(job(), AT, "k")
+    far.submit(prepared)
+    folder = home / ".supercloud/slurm/k"
+    (folder / "ref").unlink()  # the login node went down between the two steps
+    with pytest.raises(Unsure, match="broke off"):
+        far.submit(prepared)
+    assert far.find(["k"], time.time() - 9999) == {}, "without accounts nobody can say"
+    assert far.find(["k"], time.time()) == {"k": None}, "the queue does not have it"
+    assert far.submit(prepared) == "42"
+
+
+@settings(max_examples=25, deadline=None)
+@given(words=st.lists(NASTY, min_size=1, max_size=4))
+def test_no_word_is_read_by_a_shell_there(tmp_path_factory: pytest.TempPathFactory, words: list[str]) -> None:
+    folder = tmp_path_factory.mktemp("there")
+    argv = Ssh("login", folder).argv([sys.executable, "-c", "import sys; print(sys.argv[1:])", *words])
+    assert argv[0] == "ssh" and argv[argv.index("--") + 1] == "login" and len(argv) == argv.index("--") + 3
+    for shell in ("sh", "bash"):
+        done = subprocess.run([shell, "-c", argv[-1]], capture_output=True, cwd=folder, text=True,
+                              env={"PATH": "/usr/bin:/bin", "PYTHONUTF8": "1"})  # fmt: skip
+        assert done.stdout == f"{words}\n" and not list(folder.iterdir())
+
+
+def test_one_connection_serves_many_questions(home: Path, tmp_path: Path) -> None:
+    argv = Ssh("me@login:2222", tmp_path / "ssh").argv(["true"])
+    text = " ".join(argv)
+    for option in ("BatchMode=yes", "ControlMaster=auto", "ControlPersist=60", "-p 2222", "-- me@login"):
+        assert option in text
+    path = next(item for item in argv if item.startswith("ControlPath=")).removeprefix("ControlPath=")
+    assert path.endswith("/%C") and len(path) < 60
+
+
+@pytest.mark.parametrize("host, error", [("down", EngineError), ("broken", Unsure)])
+def test_not_reached_is_not_unsure(
+    home: Path, tmp_path: Path, job: Make, host: str, error: type[EngineError]
+) -> None:
+    far = engine(tmp_path, f"ssh:{host}")
+    with pytest.raises(error, match=f"try: ssh {host} true") as caught:
+        far.submit(far.prepare(job(), AT, "k"))
+    assert type(caught.value) is error
+
+
+def test_hosts_that_are_options_are_none(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="is no host"):
+        engine(tmp_path, "ssh:-oProxyCommand=x")
+
+
+@pytest.mark.skipif(not shutil.which("flock"), reason="util-linux")
+def test_the_texts_for_the_login_node_are_good_shell() -> None:
+    from supercloud.jobs.engines.slurm import spool
+
+    for text in (spool._SUBMIT, spool._LOOK, spool._FORGET, spool._READ):
+        assert subprocess.run(["sh", "-n", "-c", text]).returncode == 0

@@ -1,0 +1,104 @@
+"""Whatever a job asks for, on whatever is left of a cluster: an answer for every pool, and remedies that help."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from supercloud.catalog import Catalog
+from supercloud.jobs.fleet import Cluster, NodeState, Waiting
+from supercloud.jobs.placement import Placement, Refusal, place, why_not
+from supercloud.plan.model import Plan
+from supercloud.spec import JobSpec
+
+CATALOG = Catalog.default()
+SMALL = st.sampled_from([1, 2, 3, 4, 8, 16])
+ACCELERATORS = st.fixed_dictionaries(
+    {"count": st.sampled_from([0, 1, 3, 7, 8, 12, 64, 256, 264, 992, 1000])},
+    optional={
+        "type": st.sampled_from(["h100", ">=a100", ["b200", "h100"], "a100", "x100"]),
+        "memory": st.sampled_from(["40 GiB", "80 GiB", "100 GiB"]),
+        "fraction": st.sampled_from([0.1, 0.5, 1.0]),
+        "profile": st.sampled_from(["1g.10gb", "9g.99gb"]),
+    },
+)
+JOB = st.fixed_dictionaries(
+    {"accelerators": ACCELERATORS},
+    optional={
+        "nodes": st.sampled_from([1, 2, 4, 130]),
+        "parallelism": st.fixed_dictionaries(
+            {}, optional=dict.fromkeys(("tensor", "pipeline", "data", "context", "expert"), SMALL)
+        ),
+        "model": st.fixed_dictionaries(
+            {"parameters": st.sampled_from([1e9, 7e10, 1e12])},
+            optional={
+                "layers": st.just(80), "hidden": st.just(8192), "sequence": st.just(8192), "heads": st.just(64),
+                "shard": st.sampled_from(["nothing", "weights"]), "recompute": st.sampled_from(["nothing", "full"]),
+            },
+        ),
+        "time_limit": st.sampled_from(["1 h", "30 h", "8 d"]),
+        "deadline": st.sampled_from(["2 h", "40 h"]),
+        "tenant": st.sampled_from(["llm", "vision", "none"]),
+        "priority": st.sampled_from(["low", "high"]),
+        "budget": st.sampled_from(["1 USD", "1000000 USD"]),
+        "checkpoint": st.sampled_from([{"path": "/scratch/x"}, {"path": "/y", "size": "1 TB", "write": "0 s"}]),
+        "place": st.fixed_dictionaries({}, optional={
+            "near": st.sampled_from(["any", "scale-up", "leaf", "pod", "fabric"]),
+            "nodes": st.sampled_from([["train-0001"], ["train-[0001-0008]"]]),
+            "pools": st.sampled_from([["train"], ["old", "cpu"]]),
+            "data": st.sampled_from([["scratch"], ["elsewhere"]]),
+            "regions": st.sampled_from([["stockholm"], ["moon"]]),
+            "carbon": st.just("prefer-low"),
+        }),
+    },
+)  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None)
+@given(fields=JOB, seed=st.integers(0, 50), queued=st.sampled_from([0, 0, 3]))
+def test_an_answer_for_every_pool(plan: Plan, fields: dict[str, Any], seed: int, queued: int) -> None:
+    try:
+        job = JobSpec.model_validate({"name": "j", "command": ["x"]} | fields)
+    except ValidationError:
+        return
+    dice = random.Random(seed)
+    where = Cluster.of_plan(plan)
+    if seed:
+        where = where.seen([
+            NodeState(host, dice.choice(["up"] * 9 + ["down"]), dice.choice([0, 0, 0, 4, 8]), dice.choice([None, 9e2]))
+            for pool in plan.pools for host in pool.hosts
+        ], 100.0, [Waiting("batch", queued)])  # fmt: skip
+    answers = why_not(job, where, CATALOG)
+    assert list(answers) == ["old", "train", "cpu"] and answers == why_not(job, where, CATALOG)
+    chosen = place(job, where, CATALOG)
+    if isinstance(chosen, tuple):
+        assert chosen == tuple(answers.values())
+    else:
+        assert isinstance(answers[chosen.pool], Placement)
+    for name, answer in answers.items():
+        if isinstance(answer, Placement):
+            assert Placement.of_json(answer.to_json()) == answer
+            assert sum(count for _, count in answer.domains) in (0, answer.nodes)
+            assert answer.fits_now or answer.wait is None or answer.wait > 0
+            assert job.accelerators.fraction or answer.nodes * answer.accelerators_per_node == job.accelerator_count
+            continue
+        assert answer.reason, answer
+        helped(job, fields, where, name, answer)
+
+
+def helped(job: JobSpec, fields: dict[str, Any], where: Cluster, pool: str, said: Refusal) -> None:
+    """Where the remedy is a number, the job with that number is not refused for the same reason."""
+    if job.parallelism or not (match := re.match(r"ask for at most (\d+) accelerators", said.remedy)):
+        return
+    count = int(match[1])
+    other = {key: value for key, value in fields.items() if key != "nodes"}
+    less = JobSpec.model_validate(
+        {"name": "j", "command": ["x"]} | other | {"accelerators": fields["accelerators"] | {"count": count}}
+    )
+    answer = why_not(less, where, CATALOG)[pool]
+    assert isinstance(answer, Placement) or re.sub(r"\d+", "", answer.reason) != re.sub(r"\d+", "", said.reason)

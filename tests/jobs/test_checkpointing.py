@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from supercloud.catalog import Catalog
+from supercloud.catalog.reliability import FailureRate
+from supercloud.jobs.checkpointing import (
+    daly,
+    effective_time,
+    failure_time,
+    proposed_interval,
+    spares,
+    waste,
+    write_seconds,
+    young,
+)
+from supercloud.jobs.placement import Placement, place
+from supercloud.plan.model import Plan
+from supercloud.spec import JobSpec
+
+CATALOG = Catalog.default()
+HOUR = 3600.0
+
+
+def rate(name: str) -> float:
+    fact = CATALOG.get("failure-rates", name)
+    assert isinstance(fact, FailureRate)
+    return fact.per_node_day
+
+
+@pytest.mark.parametrize("nodes, hours", [(128, 28.8), (512, 7.2), (2048, 1.80), (16384, 0.23)])
+def test_time_to_a_failure(nodes: int, hours: float) -> None:
+    assert failure_time(nodes, rate("meta-rsc-1")) / HOUR == pytest.approx(hours, abs=0.05)
+
+
+def test_the_rate_of_llama_3_gives_its_mean_time() -> None:
+    assert failure_time(2048, rate("llama-3-405b")) / HOUR == pytest.approx(3.09, abs=0.005)
+    assert 419 / 54 / 2048 == pytest.approx(rate("llama-3-405b"), rel=1e-3)
+
+
+@pytest.mark.parametrize("cost, hours, first, higher", [
+    (60, 3.09, 1155, 1116), (300, 3.09, 2583, 2387), (30, 2.75, 771, 751),
+])  # fmt: skip
+def test_young_and_daly(cost: float, hours: float, first: int, higher: int) -> None:
+    assert round(young(cost, hours * HOUR)) == first
+    assert round(daly(cost, hours * HOUR)) == higher
+    best = waste(cost, higher, hours * HOUR, 0)
+    assert best < waste(cost, higher * 2, hours * HOUR, 0) and best < waste(cost, higher / 2, hours * HOUR, 0)
+
+
+def test_checkpoints_that_take_longer_than_failures_come_all_the_time() -> None:
+    assert daly(100, 50) == 50
+
+
+@pytest.mark.parametrize("nodes, name, usual, rare", [
+    (128, "meta-rsc-1", 5, 7), (512, "meta-rsc-1", 15, 18), (2048, "meta-rsc-1", 51, 55),
+    (2048, "llama-3-405b", 31, 35),
+])  # fmt: skip
+def test_spares(nodes: int, name: str, usual: int, rare: int) -> None:
+    assert (spares(nodes, rate(name), 3 * 86400, 0.95), spares(nodes, rate(name), 3 * 86400, 0.99)) == (usual, rare)
+
+
+def test_effective_time_of_llama_3() -> None:
+    """More than 90 % were published: with checkpoints that hold training up for seconds, not for a minute."""
+    assert effective_time(2048, rate("llama-3-405b"), 1116, 60, 300) < 0.9
+    assert effective_time(2048, rate("llama-3-405b"), 600, 5, 120) > 0.9
+
+
+@pytest.mark.parametrize("checkpoint, seconds", [
+    ({"size": "625 GB"}, 2.0), ({"size": "500 GB", "write": "30 s"}, 30.0), ({}, None),
+])  # fmt: skip
+def test_what_a_checkpoint_takes(
+    job: Callable[..., JobSpec], plan: Plan, checkpoint: dict[str, Any], seconds: float | None
+) -> None:
+    """The plan's scratch writes 312.5 GB/s: the best tier for five units."""
+    asked = job(accelerators={"count": 8}, checkpoint={"path": "/scratch/a"} | checkpoint)
+    assert write_seconds(asked, plan) == seconds
+    assert write_seconds(job(checkpoint={"path": "/scratchy/a", "size": "1 GB"}), plan) is None
+
+
+def test_the_interval_is_proposed(job: Callable[..., JobSpec], plan: Plan) -> None:
+    where = {"path": "/scratch/a", "write": "60 s"}
+    at = place(job(accelerators={"count": 992, "type": "h100"}, checkpoint=where), plan, CATALOG)
+    assert isinstance(at, Placement)
+    assert at.checkpoint_every == round(daly(60, failure_time(124, 6.5e-3)))
+    own = job(accelerators={"count": 992, "type": "h100"}, checkpoint=where | {"every": "1 h"})
+    assert proposed_interval(own, plan, 124, CATALOG, "meta-rsc-1") is None
+    sized = job(accelerators={"count": 8}, checkpoint={"path": "/scratch/a"}, model={"parameters": 70e9})
+    assert write_seconds(sized, plan) == pytest.approx(0.98e12 / 312.5e9)

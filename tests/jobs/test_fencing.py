@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from supercloud.errors import InputError
+from supercloud.jobs import fencing, helper
+from supercloud.jobs.fencing import Fenced
+
+TOOL = Path(helper.__file__).with_name("checkpoint.sh")
+SHELLCHECK = Path(sysconfig.get_path("scripts")) / "shellcheck"
+
+
+def shell(folder: Path, epoch: int, *words: str) -> subprocess.CompletedProcess[str]:
+    env = {"PATH": "/usr/bin:/bin", "SUPERCLOUD_CHECKPOINT": str(folder), "SUPERCLOUD_EPOCH": str(epoch)}
+    return subprocess.run(["sh", str(TOOL), *words], env=env, capture_output=True, text=True)
+
+
+def by_python(folder: Path, epoch: int, name: str) -> bool:
+    try:
+        with fencing.commit(name, folder, epoch) as fresh:
+            (fresh / "epoch").write_text(str(epoch))
+        return True
+    except Fenced:
+        return False
+
+
+def by_shell(folder: Path, epoch: int, name: str) -> bool:
+    source = folder / f"new.{epoch}.{name}"
+    source.mkdir(parents=True)
+    (source / "epoch").write_text(str(epoch))
+    done = shell(folder, epoch, "commit", name, str(source))
+    assert done.returncode in (0, 76), done.stderr
+    return done.returncode == 0
+
+
+def latest_by_python(folder: Path, epoch: int) -> str | None:
+    found = fencing.latest(folder, epoch)
+    return found.name if found else None
+
+
+def latest_by_shell(folder: Path, epoch: int) -> str | None:
+    return Path(said).name if (said := shell(folder, epoch, "latest").stdout.strip()) else None
+
+
+WAYS = pytest.mark.parametrize("commit, latest", [
+    (by_python, latest_by_python), (by_shell, latest_by_shell), (by_python, latest_by_shell),
+    (by_shell, latest_by_python),
+])  # fmt: skip
+Commit = Callable[[Path, int, str], bool]
+Latest = Callable[[Path, int], str | None]
+
+
+@WAYS
+def test_only_the_latest_start_commits(tmp_path: Path, commit: Commit, latest: Latest) -> None:
+    assert latest(tmp_path, 1) is None
+    assert commit(tmp_path, 1, "a") and commit(tmp_path, 1, "b")
+    assert latest(tmp_path, 1) == "0000000001-00000002-b"
+    assert latest(tmp_path, 10_001) == "0000000001-00000002-b", "the next start goes on from there"
+    assert not commit(tmp_path, 1, "c"), "the old copy is refused"
+    assert latest(tmp_path, 10_001) == "0000000001-00000002-b"
+    assert commit(tmp_path, 10_001, "d") and latest(tmp_path, 10_001) == "0000010001-00000001-d"
+
+
+@WAYS
+def test_what_slips_in_between_is_never_read(tmp_path: Path, commit: Commit, latest: Latest) -> None:
+    """The old copy looked, was told that it is current, and renames a moment after the new one has claimed."""
+    commit(tmp_path, 1, "a")
+    assert latest(tmp_path, 2) == "0000000001-00000001-a"
+    (tmp_path / "0000000001-00000002-late").mkdir()
+    assert latest(tmp_path, 2) == latest(tmp_path, 3) == "0000000001-00000001-a"
+    assert commit(tmp_path, 3, "b") and latest(tmp_path, 4) == "0000000003-00000001-b"
+
+
+def test_ten_thousand_checkpoints_keep_their_order(tmp_path: Path) -> None:
+    fencing.latest(tmp_path, 1)
+    for number in (7, 8, 9, 10, 99):
+        (tmp_path / f"0000000001-{number:08d}-x").mkdir(exist_ok=True)
+    assert by_shell(tmp_path, 1, "y") and latest_by_python(tmp_path, 1) == "0000000001-00000100-y"
+
+
+def test_a_checkpoint_that_failed_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), fencing.commit("a", tmp_path, 1) as fresh:
+        (fresh / "half").write_text("x")
+        raise ZeroDivisionError
+    assert [path.name for path in tmp_path.iterdir()] == [".epochs"]
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "$(touch x)", "a b"])
+def test_names_are_plain(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match="no name for a checkpoint"), fencing.commit(name, tmp_path, 1):
+        pass
+    assert shell(tmp_path, 1, "commit", name, str(tmp_path)).returncode != 0
+    assert not (tmp_path / "x").exists()
+
+
+def test_outside_of_a_job_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SUPERCLOUD_CHECKPOINT", raising=False)
+    with pytest.raises(InputError, match="SUPERCLOUD_CHECKPOINT"):
+        fencing.latest()
+
+
+COPY = """\
+import sys, time
+from pathlib import Path
+from supercloud.jobs import fencing
+folder, epoch, shown = Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
+found = fencing.latest(folder, epoch)
+step = int((found / "step").read_text()) if found else 0
+while True:
+    step += 1
+    try:
+        with fencing.commit(f"step-{step}", folder, epoch) as fresh:
+            (fresh / "step").write_text(str(step))
+    except fencing.Fenced:
+        sys.exit(76)
+    with open(shown, "a") as file:
+        file.write(f"{epoch} {step}\\n")
+"""
+
+
+def test_two_copies_race(tmp_path: Path) -> None:
+    """Each start is overtaken by the next while it runs on: what was committed grows by one, and nothing goes back."""
+    folder, shown = tmp_path / "ckpt", tmp_path / "shown"
+    chance = random.Random(7)
+    copies: list[subprocess.Popen[bytes]] = []
+    for epoch in (1, 2, 3, 10_001, 10_002, 20_001):
+        copies.append(subprocess.Popen([sys.executable, "-c", COPY, str(folder), str(epoch), str(shown)]))
+        wait_for(lambda now=epoch: shown.exists() and f"\n{now} " in "\n" + shown.read_text())
+        time.sleep(chance.uniform(0, 0.03))
+    os.kill(copies[-1].pid, signal.SIGKILL)
+    codes = [copy.wait(20) for copy in copies]
+    assert codes == [76] * 5 + [-signal.SIGKILL], "every old copy was told to stop"
+    found = fencing.latest(folder, 30_001)
+    assert found is not None
+    chain = committed(folder, found.name)
+    assert chain == list(range(1, len(chain) + 1)), "one line of steps, without a gap, a repetition or a step back"
+
+
+def committed(folder: Path, last: str) -> list[int]:
+    """The steps that lead to a checkpoint, by the epochs that went on from one another."""
+    steps: list[int] = []
+    while last:
+        epoch, number, _ = last.split("-", 2)
+        mine = sorted(path.name for path in folder.iterdir() if path.name.startswith(f"{epoch}-"))
+        steps = [int((folder / name / "step").read_text()) for name in mine if name.split("-")[1] <= number] + steps
+        last = (folder / ".epochs" / epoch).read_text()
+    return steps
+
+
+def wait_for(question: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not question():
+        assert time.monotonic() < end
+        time.sleep(0.002)
+
+
+def test_the_helper_is_good_shell_and_is_put_where_nodes_find_it(tmp_path: Path) -> None:
+    done = subprocess.run([SHELLCHECK, "-s", "sh", TOOL], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    for _ in range(2):
+        helper.install(tmp_path / "deep/checkpoint")
+    assert os.access(tmp_path / "deep/checkpoint", os.X_OK)
+    assert (tmp_path / "deep/checkpoint").read_text() == TOOL.read_text()

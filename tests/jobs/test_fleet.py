@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from supercloud.catalog import Catalog
+from supercloud.errors import InputError
+from supercloud.jobs.fleet import Cluster, NodeState, Sees, SeesQueue, Waiting, Watch, fleet_of
+from supercloud.jobs.placement import Placement, Refusal, place, why_not
+from supercloud.plan.model import Plan
+from supercloud.plan.resolve import resolve
+from supercloud.spec import JobSpec
+from supercloud.spec.loader import loads
+
+CATALOG = Catalog.default()
+Make = Callable[..., JobSpec]
+NOW = 1_000_000.0
+H100 = {"type": "h100"}
+
+
+def seen(plan: Plan, waiting: Sequence[Waiting] = (), **states: NodeState) -> Cluster:
+    """All nodes idle but those named (``n3`` is train-0003)."""
+    nodes = [NodeState(host) for pool in plan.pools for host in pool.hosts]
+    changed = {state.host: state for state in states.values()}
+    return Cluster.of_plan(plan).seen([changed.get(node.host, node) for node in nodes], NOW, waiting)
+
+
+def train(
+    numbers: Sequence[int], state: str = "up", in_use: int = 0, until: float | None = None
+) -> dict[str, NodeState]:
+    return {f"n{n}": NodeState(f"train-{n:04}", state, in_use, until) for n in numbers}  # type: ignore[arg-type]
+
+
+def test_the_plan_is_a_cluster_with_everything_free(job: Make, plan: Plan) -> None:
+    cluster = Cluster.of_plan(plan)
+    for count in (0, 1, 8, 64, 512, 992):
+        asked = job(accelerators={"count": count})
+        assert place(asked, cluster, CATALOG) == place(asked, plan, CATALOG)
+        assert why_not(asked, cluster, CATALOG) == why_not(asked, plan, CATALOG)
+
+
+def test_drained_nodes_are_not_there(job: Make, plan: Plan) -> None:
+    cluster = seen(plan, **train(range(1, 11), "drained"))
+    assert cluster.taken_at == NOW and cluster.pools["train"].unhealthy == 10
+    answer = why_not(job(accelerators=H100 | {"count": 992}), cluster, CATALOG)["train"]
+    assert isinstance(answer, Refusal)
+    assert answer.reason == "the job needs 124 nodes, 117 of the 127 are in order"
+    assert answer.remedy.startswith("ask for at most 936 accelerators")
+    assert isinstance(place(job(accelerators=H100 | {"count": 936}), cluster, CATALOG), Placement)
+
+
+def test_spares_stand_in_for_what_is_broken(job: Make, plan: Plan) -> None:
+    cluster = seen(plan, **train(range(1, 4), "down"))
+    at = place(job(accelerators=H100 | {"count": 992}), cluster, CATALOG)
+    assert isinstance(at, Placement) and at.fits_now
+
+
+def test_nodes_the_engine_does_not_list_are_down(job: Make, plan: Plan) -> None:
+    cluster = Cluster.of_plan(plan).seen([NodeState("train-0005"), NodeState("strange"), NodeState("x-0001")], NOW)
+    assert cluster.pools["train"].healthy.count(8) == 1
+    assert isinstance(place(job(accelerators=H100 | {"count": 16}), cluster, CATALOG), tuple)
+
+
+def test_what_is_in_use_is_waited_for(job: Make, plan: Plan) -> None:
+    busy = train(range(1, 101), "up", 8, NOW + 3600) | train(range(101, 121), "up", 8, NOW + 7200)
+    cluster = seen(plan, **busy)
+    now = place(job(accelerators=H100 | {"count": 32}), cluster, CATALOG)
+    later = place(job(accelerators=H100 | {"count": 256}), cluster, CATALOG)
+    last = place(job(accelerators=H100 | {"count": 992}), cluster, CATALOG)
+    assert isinstance(now, Placement) and now.fits_now and now.wait == 0
+    assert isinstance(later, Placement) and not later.fits_now and later.wait == 3600
+    assert isinstance(last, Placement) and last.wait == 7200
+    silent = seen(plan, **train(range(1, 128), "up", 8))
+    unknown = place(job(accelerators=H100 | {"count": 8}), silent, CATALOG)
+    assert isinstance(unknown, Placement) and not unknown.fits_now and unknown.wait is None
+    # a part of a node is enough for a small job, not for a large one
+    half = seen(plan, **train(range(1, 128), "up", 4, NOW + 60))
+    assert why_not(job(accelerators=H100 | {"count": 4}), half, CATALOG)["train"].fits_now  # type: ignore[union-attr]
+    assert not why_not(job(accelerators=H100 | {"count": 8}), half, CATALOG)["train"].fits_now  # type: ignore[union-attr]
+
+
+def test_who_waits_already_comes_first(job: Make, plan: Plan) -> None:
+    queue = [Waiting("batch", 100), Waiting("cpus", 5)]
+    cluster = seen(plan, queue, **train(range(1, 51), "up", 8, NOW + 600))
+    assert cluster.pools["train"].queued == 100
+    at = why_not(job(accelerators=H100 | {"count": 8}), cluster, CATALOG)["train"]
+    assert isinstance(at, Placement) and not at.fits_now and at.wait == 600
+
+
+def test_nearness_counts_what_is_in_order(job: Make, plan: Plan) -> None:
+    """Each unit of 32 has lost two nodes or more."""
+    lost = [1, 2, 33, 34, 65, 66, 97, 98]
+    cluster = seen(plan, **train(lost, "drained"))
+    asked = job(accelerators=H100 | {"count": 256}, place={"near": "leaf"})
+    assert isinstance(place(asked, plan, CATALOG), Placement)
+    answer = why_not(asked, cluster, CATALOG)["train"]
+    assert isinstance(answer, Refusal)
+    assert answer.reason == "the job must lie within one su, the largest has 30 nodes in order, it needs 32"
+    assert answer.remedy == "ask for at most 240 accelerators, or leave out place.near"
+    softly = place(job(accelerators=H100 | {"count": 256}), cluster, CATALOG)
+    assert isinstance(softly, Placement) and softly.near.level == "fabric" and softly.near.switches == 2
+    assert [count for _, count in softly.domains] == [16, 16]
+
+
+def test_free_but_too_far_apart(job: Make, plan: Plan) -> None:
+    busy = train([n for n in range(1, 128) if n % 2], "up", 8, NOW + 60)
+    at = place(job(accelerators=H100 | {"count": 256}, place={"near": "leaf"}), seen(plan, **busy), CATALOG)
+    assert isinstance(at, Placement) and not at.fits_now and at.wait is None
+
+
+def test_pinned_nodes(job: Make, plan: Plan) -> None:
+    asked = job(accelerators=H100 | {"count": 16}, place={"nodes": ["train-[0001-0002]"]})
+    busy = place(asked, seen(plan, **train([2], "up", 8, NOW + 90)), CATALOG)
+    assert isinstance(busy, Placement) and busy.wait == 90
+    broken = why_not(asked, seen(plan, **train([2], "down")), CATALOG)["train"]
+    assert isinstance(broken, Refusal) and "train-0002 takes no work" in broken.reason
+
+
+class Engine:
+    def __init__(self, plan: Plan):
+        self.plan, self.asked = plan, 0
+
+    def nodes(self) -> Sequence[NodeState]:
+        self.asked += 1
+        return [NodeState(host) for pool in self.plan.pools for host in pool.hosts]
+
+    def waiting(self) -> Sequence[Waiting]:
+        return [Waiting("batch", 3)]
+
+
+def test_what_was_seen_is_kept_for_a_while(plan: Plan) -> None:
+    engine, cluster, time = Engine(plan), Cluster.of_plan(plan), [NOW]
+    assert isinstance(engine, Sees) and isinstance(engine, SeesQueue)
+    watch = Watch(30, lambda: time[0])
+    first = watch.look(cluster, engine)
+    assert (first.taken_at, first.pools["train"].queued) == (NOW, 3)
+    time[0] += 29
+    assert watch.look(cluster, engine) is first and engine.asked == 1
+    assert watch.look(cluster, engine, anew=True).taken_at == NOW + 29 and engine.asked == 2
+    time[0] += 31
+    assert watch.look(cluster, engine).taken_at == NOW + 60 and engine.asked == 3
+    assert watch.look(cluster, object()) is cluster
+
+
+CLUSTER = """
+name: {name}
+site: {{kind: onprem, location: {place}}}
+scheduler: {{kind: slurm, version: "25.11"}}
+pools: [{{name: train, machine: dgx-h100, nodes: 4}}]
+storage: [{{name: scratch, kind: nfs, capacity: 100 TiB, mount: /scratch}}]
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    for name, place_ in (("a", "stockholm"), ("b", "warsaw")):
+        (tmp_path / f"{name}.yaml").write_text(CLUSTER.format(name=name, place=place_))
+    (tmp_path / "fleet.yaml").write_text(
+        "name: all\nclusters: [{spec: a.yaml, connect: {engine: fake}}, {spec: b.yaml}]\n"
+        "data: [{name: corpus, size: 300 TB, at: [a/scratch]}]\n"
+    )
+    return tmp_path
+
+
+def test_a_fleet_from_its_file(files: Path, job: Make) -> None:
+    fleet = fleet_of(files / "fleet.yaml")
+    assert [cluster.plan.name for cluster in fleet.clusters] == ["a", "b"]
+    assert fleet.holders("corpus") == ("a",) and fleet.holders("other") == ()
+    answers = why_not(job(accelerators={"count": 64}), fleet)
+    assert list(answers) == ["a/train", "b/train"]
+    assert str(answers["a/train"]).startswith("a/train: 64 accelerators are 8 nodes")
+    alone = fleet_of(files / "a.yaml")
+    assert isinstance(place(job(accelerators={"count": 8}), alone), Placement)
+    asked: list[str] = []
+    fleet_of(files / "fleet.yaml", lambda connection: asked.append(connection.engine))
+    assert asked == ["fake"]
+
+
+@pytest.mark.parametrize("change, said", [
+    (("b.yaml", "a2.yaml"), "two clusters are called 'a'"),
+    (("name: all", "name: all\npolicy: {failures: meta-rsc}"), "meta-rsc-1"),
+    (("a/scratch", "a/scrtch"), "no storage of the fleet"),
+])  # fmt: skip
+def test_a_fleet_that_makes_no_sense(files: Path, change: tuple[str, str], said: str) -> None:
+    (files / "a2.yaml").write_text((files / "a.yaml").read_text())
+    text = (files / "fleet.yaml").read_text().replace(*change)
+    (files / "fleet.yaml").write_text(text)
+    with pytest.raises(InputError, match=said):
+        fleet_of(files / "fleet.yaml")
+
+
+NVL = """
+name: nvl
+site: {kind: onprem, location: finland}
+scheduler: {kind: slurm, version: "26.05"}
+pools: [{name: train, machine: dgx-gb200, nodes: 72, fabrics: [compute]}]
+fabrics: [{name: compute, kind: infiniband, shape: rail-optimized, switch: nvidia-qm9700}]
+"""
+
+
+def test_segments_are_asked_for_only_where_racks_have_them(job: Make) -> None:
+    plan = resolve(loads(NVL))
+
+    def racks(broken: int, busy: int = 0) -> Cluster:
+        return Cluster.of_plan(plan).seen([
+            NodeState(host, "drained" if n % 18 < broken else "up", 4 if n % 18 < broken + busy else 0)
+            for n, host in enumerate(plan.pools[0].hosts)
+        ], NOW)  # fmt: skip
+
+    asked = job(parallelism={"data": 192, "expert": 64})
+    usual, less, taken = (place(asked, where, CATALOG) for where in (racks(2), racks(3), racks(2, 1)))
+    assert isinstance(usual, Placement) and isinstance(less, Placement) and isinstance(taken, Placement)
+    assert (usual.near.segment, usual.fits_now, [count for _, count in usual.domains]) == (16, True, [16, 16, 16])
+    assert (less.near.segment, less.fits_now) == (0, True)  # a segment of 16 would wait for ever
+    assert next(span.worst for span in less.spans if span.axis == "expert") == 2
+    assert (taken.near.segment, taken.fits_now) == (16, False)  # they come free again

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import json
+import traceback
+from collections.abc import Iterator
+
+import pytest
+from jobs import called
+
+from supercloud.errors import InputError, JobFailed
+from supercloud.jobs import api
+from supercloud.jobs.functions import Executor, RemoteTraceback
+from supercloud.jobs.store import Store
+from supercloud.plan.model import Plan
+
+
+@pytest.fixture
+def executor(plan: Plan, store: Store) -> Iterator[Executor]:
+    with Executor(plan, store=store, accelerators={"type": "h100", "count": 1}) as opened:
+        yield opened
+
+
+def test_a_function_returns_what_it_returns(executor: Executor) -> None:
+    future = executor.submit(called.add, 40)
+    assert future.result(30) == 42 and future.done() and future.exception() is None
+    assert future.record.name == "add" and "adding on rank 0" in "".join(future.logs())
+    assert list(executor.map(called.add, [1, 2, 3], [10, 20, 30])) == [11, 22, 33]
+
+
+def test_what_it_raises_is_raised_here_with_its_traceback(executor: Executor) -> None:
+    future = executor.submit(called.fail, "missing")
+    with pytest.raises(KeyError, match="missing") as caught:
+        future.result(30)
+    assert isinstance(caught.value.__cause__, RemoteTraceback)
+    shown = "".join(traceback.format_exception(caught.value))
+    assert 'called.py", line' in shown and "raise KeyError(text)" in shown
+    assert isinstance(future.exception(), KeyError)
+
+
+def test_what_cannot_travel_is_told(executor: Executor) -> None:
+    with pytest.raises(JobFailed, match="raise OnlyHere"):
+        executor.submit(called.fail_oddly).result(30)
+    with pytest.raises(JobFailed, match="exit code 7"):
+        executor.submit(called.end).result(30)
+    with pytest.raises(InputError, match="at the top of a module"):
+        executor.submit(lambda: 1)
+    with pytest.raises(InputError, match="pass its path"):
+        executor.submit(called.add, json.dumps([n * n for n in range(60_000)]))
+
+
+def test_a_closed_executor_takes_nothing(plan: Plan, store: Store) -> None:
+    with Executor(plan, store=store) as executor:
+        call = executor.submit(called.add, 1)
+    assert call.record.state == "COMPLETED", "leaving the block waits"
+    with pytest.raises(RuntimeError):
+        executor.submit(called.add, 1)
+
+
+def test_futures_of_both_kinds_are_waited_for(executor: Executor, store: Store) -> None:
+    calls = [executor.submit(called.add, number) for number in range(3)]
+    assert sorted(call.result() for call in api.as_completed(calls, 30) if hasattr(call, "result")) == [2, 3, 4]

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from supercloud.catalog import Catalog
+from supercloud.jobs.fleet import Cluster, Fleet, NodeState
+from supercloud.jobs.objective import Terms, carbon_of, scores
+from supercloud.jobs.placement import Placement, Refusal, place, why_not
+from supercloud.plan.hall import EnergyPlan
+from supercloud.plan.model import Plan
+from supercloud.plan.resolve import resolve
+from supercloud.primitives.quantity import CarbonIntensity
+from supercloud.spec import FleetSpec, JobSpec
+from supercloud.spec.loader import loads
+from supercloud.spec.pool import Pool
+
+CATALOG = Catalog.default()
+Make = Callable[..., JobSpec]
+SPEC = """
+name: {name}
+site: {{kind: onprem, location: {place}}}
+scheduler: {{kind: slurm, version: "25.11"}}
+pools: [{{name: train, machine: dgx-h100, nodes: {nodes}}}]
+storage: [{{name: scratch, kind: nfs, capacity: 100 TiB, throughput: {{write: 10 GB/s}}, mount: /scratch}}]
+tenants: [{{name: llm, share: 70}}]
+facility: {{energy: {{price: 0.1 USD/kWh}}, pue: 1.2}}
+"""
+NIGHT = tuple([100.0] * 6 + [500.0] * 12 + [300.0] * 6)
+"""Cleanest from midnight to six."""
+
+
+def plan_of(name: str, place_: str = "stockholm", nodes: int = 8, hours: tuple[float, ...] = ()) -> Plan:
+    plan = resolve(loads(SPEC.format(name=name, place=place_, nodes=nodes)))
+    facility = plan.facility
+    assert facility and facility.energy and not plan.errors
+    return replace(plan, facility=replace(facility, energy=replace(facility.energy, carbon_by_hour=hours)))
+
+
+def fleet(
+    *plans: Plan, members: dict[str, Any] | None = None, spent: dict[str, float] | None = None, **more: Any
+) -> Fleet:
+    said = [{"spec": f"{plan.name}.yaml"} | (members or {}).get(plan.name, {}) for plan in plans]
+    spec = FleetSpec.model_validate({"name": "f", "clusters": said} | more)
+    return Fleet(
+        spec, tuple(Cluster.of_plan(*both) for both in zip(plans, spec.clusters, strict=True)), spent or {}
+    )  # fmt: skip
+
+
+def best(job: JobSpec, where: Plan | Cluster | Fleet, now: float = 0.0) -> Placement:
+    answer = place(job, where, CATALOG, now)
+    assert isinstance(answer, Placement), answer
+    return answer
+
+
+def refused(job: JobSpec, where: Fleet, pool: str) -> Refusal:
+    answer = why_not(job, where, CATALOG, 0.0)[pool]
+    assert isinstance(answer, Refusal), answer
+    return answer
+
+
+A, B = plan_of("a"), plan_of("b", "warsaw")
+PRICED = {"a": {"prices": {"train": "50 USD/h"}}, "b": {"prices": {"train": "40 USD/h"}}}
+
+
+def test_the_cheaper_the_cleaner_and_the_user_who_weighs(job: Make) -> None:
+    both = fleet(A, B, members=PRICED)
+    asked: dict[str, Any] = {"accelerators": {"count": 16}, "time_limit": "10 h"}
+    cheap = best(job(**asked), both)
+    assert (cheap.cluster, cheap.price) == ("b", 80.0)
+    clean = best(job(**asked, place={"minimize": "carbon"}), both)
+    assert clean.cluster == "a" and clean.carbon == pytest.approx(2 * 10.2 * 1.2 * 10 * 2.73)
+    assert best(job(**asked, place={"carbon": "prefer-low"}), both).cluster == "a"
+    assert best(job(**asked, weights={"carbon": 0.1}), both).cluster == "b"
+    assert best(job(**asked), fleet(A, B, members=PRICED, policy={"minimize": "carbon"})).cluster == "a"
+    mine = job(**asked, place={"minimize": "cost"})
+    assert best(mine, fleet(A, B, members=PRICED, policy={"minimize": "carbon"})).cluster == "b"
+
+
+def test_energy_is_the_price_where_nobody_gives_another(job: Make) -> None:
+    at = best(job(accelerators={"count": 8}), fleet(A))
+    assert at.price == pytest.approx(10.2 * 1.2 * 0.1)
+
+
+def test_what_nobody_knows_counts_like_the_dearest() -> None:
+    known, unknown = Terms(10.0, 5.0, 0.0, 3600, 0, 0), Terms(None, None, None, 3600, 0, 0)
+    weights = {"cost": 1.0, "carbon": 1.0, "wait": 1.0, "topology": 0.0, "fragmentation": 0.0}
+    assert scores([known, unknown], weights) == [2.0, 3.0]
+    assert scores([unknown], weights) == [1.0]
+
+
+def test_moving_data_costs_and_takes_time(job: Make) -> None:
+    data = [{"name": "corpus", "size": "300 TB", "at": ["a/scratch"]}]
+    members = {"a": PRICED["a"] | {"egress": "90 USD", "uplink": "100 Gb/s"}, "b": PRICED["b"]}
+    both = fleet(A, B, members=members, data=data)
+    short = job(accelerators={"count": 8}, time_limit="10 h", place={"data": ["corpus"]})
+    assert best(short, both).cluster == "a"
+    there = why_not(short, both, CATALOG, 0.0)["b/train"]
+    assert isinstance(there, Placement)
+    assert (there.egress, there.moved, there.wait) == (27_000.0, ("corpus",), 24_000.0)
+    far = fleet(A, B, members=members | {"b": {"prices": {"train": "1 USD/h"}}}, data=data)
+    long = job(accelerators={"count": 64}, time_limit="160 h", place={"data": ["corpus"]})
+    assert best(long, far).cluster == "b"
+    stays = fleet(A, B, members=members, data=[data[0] | {"stays": True}])
+    assert refused(short, stays, "b/train").reason == "data 'corpus' may not leave a"
+    assert "corpus" in refused(job(place={"data": ["corpsu"]}), stays, "b/train").remedy
+
+
+def test_data_that_must_stay_in_a_region(job: Make) -> None:
+    both = fleet(A, B, members=PRICED)
+    asked = job(accelerators={"count": 8}, place={"regions": ["stockholm"]})
+    assert best(asked, both).cluster == "a"
+    assert refused(asked, both, "b/train").remedy == "add warsaw to place.regions"
+
+
+def test_flexible_work_waits_for_cleaner_energy(job: Make) -> None:
+    """Submitted at noon, six hours of work, two days of time: it begins at midnight."""
+    plan = plan_of("a", hours=NIGHT)
+    asked = job(accelerators={"count": 8}, time_limit="6 h", deadline="2 d", place={"minimize": "carbon"})
+    at = best(asked, plan, now=12 * 3600.0)
+    assert at.begin == 12 * 3600
+    assert at.carbon == pytest.approx(10.2 * 1.2 * 6 * 100)
+    hurried = job(accelerators={"count": 8}, time_limit="6 h", deadline="12 h", place={"minimize": "carbon"})
+    assert best(hurried, plan, now=12 * 3600.0).begin == 6 * 3600  # as far as the deadline lets it
+    assert best(job(accelerators={"count": 8}, time_limit="6 h", deadline="2 d"), plan, now=12 * 3600.0).begin == 0
+
+
+def test_flexible_work_goes_where_it_is_night(job: Make) -> None:
+    here, there = plan_of("a", hours=NIGHT), plan_of("b", hours=NIGHT[12:] + NIGHT[:12])
+    asked = job(accelerators={"count": 8}, time_limit="6 h", deadline="7 h", place={"minimize": "carbon"})
+    assert best(asked, fleet(here, there), now=0.0).cluster == "a"
+    assert best(asked, fleet(here, there), now=12 * 3600.0).cluster == "b"
+
+
+@pytest.mark.parametrize("begin, seconds, mean", [
+    (0, 3600, 100), (0, 86400, 350), (5.5 * 3600, 3600, 300), (0, 3 * 86400, 350), (23 * 3600, 7200, 200),
+])  # fmt: skip
+def test_the_mean_of_hours(begin: float, seconds: float, mean: float) -> None:
+    assert carbon_of(plan_of("a", hours=NIGHT), 2.0, begin, seconds) == pytest.approx(2 * mean)
+
+
+def test_carbon_without_hours() -> None:
+    assert carbon_of(A, 1.0, 0, 3600) == pytest.approx(2.73)
+    assert carbon_of(A, None, 0, 3600) is None
+    facility = A.facility
+    assert facility and isinstance(facility.energy, EnergyPlan)
+    own = replace(facility.energy, carbon=CarbonIntensity("40 g/kWh"))
+    assert carbon_of(replace(A, facility=replace(facility, energy=own)), 2.0, 0, 3600) == 80
+
+
+@pytest.mark.parametrize("fields, spent, reason, remedy", [
+    ({"place": {"max_price": "45 USD/h"}}, 0, "a node costs 50.00 USD/h", "max_price to 50.00 USD/h"),
+    ({"budget": "100 USD"}, 0, "a budget needs to know how long", "set time_limit"),
+    ({"budget": "100 USD", "time_limit": "3 h"}, 0, "would cost 150.00 USD", "budget to 150.00 USD"),
+    ({"tenant": "llm", "time_limit": "3 h"}, 900, "has 100.00 USD of its 1000 USD left this month", "raise the budget"),
+    ({"tenant": "llm"}, 1000, "has 0.00 USD of its", "wait for the next month"),
+])  # fmt: skip
+def test_money(job: Make, fields: dict[str, Any], spent: float, reason: str, remedy: str) -> None:
+    budgets = [{"tenant": "llm", "limit": "1000 USD"}]
+    where = fleet(A, members={"a": PRICED["a"]}, spent={"llm": spent}, budgets=budgets)
+    asked = job(accelerators={"count": 8}, **fields)
+    said = refused(asked, where, "a/train")
+    assert reason in said.reason and remedy in said.remedy
+
+
+def test_limits_that_nobody_can_check(job: Make, plan: Plan) -> None:
+    for fields in ({"place": {"max_price": "45 USD/h"}}, {"budget": "100 USD", "time_limit": "1 h"}):
+        answer = why_not(job(accelerators={"count": 8}, **fields), plan, CATALOG)["old"]
+        assert isinstance(answer, Refusal) and "nobody knows its price" in answer.reason
+
+
+def busy(plan: Plan, until: float) -> Cluster:
+    cluster = Cluster.of_plan(plan)
+    return cluster.seen([NodeState(host, "up", 8, until) for host in plan.pools[0].hosts], 0.0)
+
+
+def test_a_wait_against_a_price(job: Make) -> None:
+    cheap = replace(busy(B, 36_000.0), member=fleet(B, members=PRICED).clusters[0].member)
+    dear = fleet(A, members=PRICED).clusters[0]
+    where = Fleet(FleetSpec.model_validate({"name": "f", "clusters": [{"spec": "a"}, {"spec": "b"}]}), (dear, cheap))
+    asked: dict[str, Any] = {"accelerators": {"count": 8}, "time_limit": "10 h"}
+    assert best(job(**asked, weights={"wait": 0.0}), where).cluster == "b"
+    assert best(job(**asked, weights={"wait": 1.0}), where).cluster == "a"
+    policy = {"max_wait": "5 h", "weights": {"wait": 0.0}}
+    clusters = [{"spec": "a"}, {"spec": "b"}]
+    hasty = replace(where, spec=FleetSpec.model_validate({"name": "f", "clusters": clusters, "policy": policy}))
+    assert best(job(**asked), hasty).cluster == "a"  # bursts, though it is dearer
+    late = job(**asked, deadline="12 h")
+    assert refused(late, where, "b/train").remedy == "set deadline to at least 21 h"
+
+
+def test_spot_machines(job: Make, plan: Plan) -> None:
+    pool = Pool.model_validate({"name": "train", "machine": "dgx-h100", "nodes": 8, "capacity": [{"kind": "spot"}]})
+    spec = A.spec.model_copy(update={"pools": (pool,)})
+    spot = replace(A, spec=spec)
+    assert isinstance(why_not(job(accelerators={"count": 8}), spot, CATALOG)["train"], Placement)
+    answer = why_not(job(accelerators={"count": 8}, preemptible=False), spot, CATALOG)["train"]
+    assert isinstance(answer, Refusal) and "spot" in answer.reason

@@ -1,0 +1,221 @@
+"""Bad halls: each finding has the number that is over, by how much, and what would cure it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from halls import QM9700, hall, of
+
+from supercloud.plan.document import document
+from supercloud.primitives.quantity import CarbonIntensity
+
+DGX = {"type": "eia-48u", "nodes": 4}
+SHORT = "name: eia-42u\nmax_load: 400 kg\nmax_power: 30 kW\n"
+LIQUID = {"kind": "direct-liquid", "supply": "32 °C"}
+
+# name -> check, level, facility, what it says, what it advises
+CASES: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
+    "too tall": ("rack-fit", "error", {"rack": {"type": "eia-42u", "nodes": 6}},
+                 "only 5 fit by units: 48 units of 42, 6 over", "set nodes: 5"),
+    "too heavy": ("rack-fit", "error", {"rack": {"type": "orv3-44ou", "nodes": 11}}, "34.95 kg over", "set nodes: 5"),
+    "not one": ("rack-fit", "error", {"rack": {"type": "eia-48u", "power": "9 kW"}},
+                "10.2 kW of 9 kW, 1.2 kW over", "another rack"),
+    "few management racks": ("rack-fit", "error", {"rack": DGX, "management": {"racks": 2}},
+                             "3 are needed, 1 more", "set racks: 3"),
+    "feed after a loss": ("feed-loss", "error", {"power": {"redundancy": "2N", "feed": "1 MW"}},
+                          "each carries 1.37796 MW, 377.96 kW over its 1 MW", "give each feed 1.37796 MW"),
+    "feed at once": ("feed-loss", "error", {"power": {"feed": "500 kW"}}, "188.98 kW over its 500 kW", "add feeds"),
+    "feeds of the scheme": ("feed-count", "error", {"power": {"redundancy": "3N/2", "feeds": 4}},
+                            "a multiple of 3, 2 more", "set feeds: 6"),
+    "supplies": ("power-supplies", "warning", {"power": {"redundancy": "N+1", "feeds": 2}},
+                 "1 too few: 9.9 kW of 10.2 kW, 300 W short", "set feeds: 3"),
+    "circuit": ("power-circuit", "error", {"rack": DGX, "power": {"voltage": "400 V", "circuit": "32 A", "feeds": 2}},
+                "draws 40.8 kW, 5.32", "breakers of at least 37 A"),
+    "circuit after a loss": (
+        "power-circuit", "error",
+        {"rack": DGX | {"pdus": 2}, "power": {"voltage": "415 V", "circuit": "63 A", "redundancy": "2N"}},
+        "draws 40.8 kW, 4.57", "breakers of at least 71 A"),
+    "row": ("row-limit", "error", {"rack": DGX, "power": {"row": "600 kW"}},
+            "52.8 kW over its 600 kW", "racks_per_row"),
+    "swing": ("power-swing", "error", {"power": {"swing": 0.5, "swing_limit": "400 kW"}},
+              "647.7 kW comes and goes at once, 247.7 kW over", "smooth"),
+    "budget": ("power-budget", "error", {"power": {"budget": "1 MW"}}, "377.96 kW over", "raise"),
+    "reach": ("rack-reach", "error", {"rack": DGX, "reach": "5 m", "racks_per_row": 4}, "over the reach of 5 m", "row"),
+    "source": ("energy-source", "error",
+               {"energy": {"sources": [{"name": "sun", "kind": "on-site", "share": 0.5, "power": "200 kW"}]}},
+               "688.98 kW on average, 488.98 kW over", "set share: 0.15"),
+    "air": ("cooling-air-class", "error", {"cooling": {"supply": "30 °C", "air_class": "H1"}},
+            "air of 30 °C is 5 K above what class H1 allows (25 °C)", "at most 25 °C"),
+    "cold air": ("cooling-air-class", "error", {"cooling": {"supply": "9 °C", "air_class": "a2"}},
+                 "1 K below", "10 °C"),
+    "no such class": ("cooling-air-class", "error", {"cooling": {"air_class": "a9"}}, "a9", "a1"),
+}  # fmt: skip
+WET: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
+    "warm": ("cooling-supply", "error", {"supply": "36 °C"},
+             "36 °C is 4 K above what dgx-gb200 takes (32 °C, class W32)", "supply at most 32 °C"),
+    "cold": ("cooling-supply", "error", {"supply": "1 °C"}, "1 °C is 1 K below every class", "at least 2 °C"),
+    "hall short of flow": ("cooling-flow", "error", {"flow": "1000 L/min"},
+                           "L/min over the 1000 L/min there is", "rise be"),
+    "rise too large": ("cooling-flow", "warning", {"step": "15 K"},
+                       "short of what dgx-gb200 asks for (1.5 L/min)", "10.1 K"),
+    "no rise": ("cooling-flow", "error", {"step": "0 K"}, "carries no heat", "10 K"),
+    "few units": ("cooling-cdu", "error", {"cdu": "coolit-chx2000", "cdus": 1}, "0 W of 918.72 kW, 918.72 kW short; "
+                  "0 L/min of 1378.08 L/min", "set cdus: 2"),
+    "unit short of flow": ("cooling-cdu", "error", {"cdu": "nvidia-qualified", "cdus": 2, "step": "5 K"},
+                           "780 L/min of 2774.53 L/min, 1994.53 L/min short", "set cdus: 5"),
+    "unknown unit": ("unknown-name", "error", {"cdu": "coolit-chx200"}, "coolit-chx200", "coolit-chx2000"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_bad_halls(tmp_path: Path, case: str) -> None:
+    check, level, facility, said, advice = CASES[case]
+    _expect(hall(tmp_path, **facility), check, level, said, advice)
+
+
+@pytest.mark.parametrize("case", WET)
+def test_bad_water(tmp_path: Path, case: str) -> None:
+    check, level, cooling, said, advice = WET[case]
+    plan = hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=LIQUID | cooling)
+    if check == "unknown-name":
+        finding = next(item for item in plan.findings if item.path == "facility.cooling.cdu")
+        assert finding.level == level and said in finding.problem and advice in finding.hint
+        return
+    _expect(plan, check, level, said, advice)
+
+
+def _expect(plan: Any, check: str, level: str, said: str, advice: str) -> None:
+    found = [item for item in plan.findings if item.check == check]
+    assert found, [str(item) for item in plan.findings]
+    assert any(item.level == level and said in item.problem and advice in item.hint for item in found), (
+        [(item.problem, item.hint) for item in found])  # fmt: skip
+    assert all(item.line for item in found)
+
+
+def test_a_good_hall_says_nothing(tmp_path: Path) -> None:
+    plan = hall(
+        tmp_path, rack=DGX | {"pdus": 3}, cooling={"kind": "rear-door", "supply": "20 °C"}, reach="100 m",
+        power={"budget": "2 MW", "feeds": 3, "redundancy": "3N/2", "feed": "700 kW", "row": "1 MW", "voltage": "415 V",
+               "circuit": "60 A", "swing": 0.5, "swing_limit": "1 MW"},
+    )  # fmt: skip
+    mine = [item for item in plan.findings if item.path.startswith("facility")]
+    assert not mine, [str(item) for item in mine]
+
+
+def test_leaves_stand_among_the_racks_they_serve_where_reach_asks_for_it(tmp_path: Path) -> None:
+    facility: dict[str, Any] = {"nodes": 512, "rack": DGX, "racks_per_row": 16}
+    assert of(hall(tmp_path, **facility, reach="40 m"), "rack-reach") == []
+    middle = hall(tmp_path, **facility).layout
+    spread = hall(tmp_path, **facility, reach="40 m").layout
+    assert middle and spread and len(middle.racks) == len(spread.racks)
+
+    def rows(layout: Any) -> int:
+        return len({rack.row for rack in layout.racks if any(item.of == "compute/leaf" for item in rack.items)})
+
+    assert rows(spread) > rows(middle)
+
+
+def weather(folder: Path, hot: int) -> str:
+    (folder / "year.csv").write_text("hour,dry_bulb\n" + "".join(f"{h},{30 if h < hot else 5}\n" for h in range(8760)))
+    return "year.csv"
+
+
+def test_free_hours_pue_and_carbon(tmp_path: Path) -> None:
+    """By hand: 20 °C is the limit (32 less 4 K of the unit and 8 K of the dry cooler); 1000 hours are hotter."""
+    (tmp_path / "carbon.csv").write_text(
+        "hour,carbon\n" + "".join(f"{h},{100 if h % 24 < 12 else 300}\n" for h in range(48))
+    )
+    plan = hall(
+        tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, location="iowa",
+        power={"ups": "double-conversion", "distribution": 0.98},
+        cooling=LIQUID | {"cdu": "nvidia-qualified", "rejection": "dry-cooler", "chiller": "chiller",
+                          "weather": weather(tmp_path, 1000), "fans": "20 kW"},
+        energy={"carbon_hours": "carbon.csv",
+                "sources": [{"name": "wind", "kind": "contract", "share": 0.75, "carbon": "11 gCO2e/kWh"}]},
+    )  # fmt: skip
+    facility = plan.facility
+    assert facility and facility.heat and facility.power and facility.energy and not plan.errors
+    it = facility.it.to("kW")
+    assert facility.heat.outdoor_limit is not None and facility.heat.outdoor_limit.to("°C") == 20
+    assert (facility.heat.free_hours, facility.heat.hours) == (7760, 8760)
+    losses = it / 0.98 / 0.95 - it
+    chiller = it / 5.5 * 1000 / 8760
+    assert facility.heat.pue == pytest.approx((it + losses + 20 + chiller) / it) and facility.heat.pue_is == "at least"
+    assert facility.heat.overhead.missing == ("pumps of the loop",)
+    assert facility.energy.carbon == CarbonIntensity(0.75 * 11 + 0.25 * 200, "gCO2e/kWh")
+    assert facility.energy.carbon_by_hour == (100.0,) * 12 + (300.0,) * 12
+    assert facility.heat.cue == pytest.approx(facility.heat.pue * 0.05825) and facility.heat.wue == 0
+    assert facility.energy.sources[0].average.to("kW") == pytest.approx(it * facility.heat.pue * 0.75)
+    assert not of(plan, "cooling-weather")
+
+
+def test_hot_hours_without_a_chiller_are_said(tmp_path: Path) -> None:
+    cooling = LIQUID | {"cdu": "nvidia-qualified", "rejection": "dry-cooler", "weather": weather(tmp_path, 12)}
+    (said,) = of(hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=cooling), "cooling-weather")
+    assert "in 12 of 8760 hours it is warmer than the 20 °C" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("none.csv", None, "no such file"),
+        ("bad.csv", "a,b\n1,2\n", "dry_bulb"),
+        ("torn.csv", "dry_bulb\n1\nx\n", "line 3"),
+    ],
+)
+def test_weather_that_cannot_be_read(tmp_path: Path, name: str, text: str | None, said: str) -> None:
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    plan = hall(tmp_path, cooling={"weather": name, "rejection": "dry-cooler", "supply": "25 °C"})
+    (problem,) = of(plan, "facility-file")
+    assert said in problem
+
+
+def test_a_tower_needs_wet_bulbs_and_drinks(tmp_path: Path) -> None:
+    cooling = LIQUID | {"cdu": "nvidia-qualified", "rejection": "tower", "weather": weather(tmp_path, 12)}
+    plan = hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=cooling)
+    assert "wet_bulb" in of(plan, "facility-file")[0]
+    assert plan.facility and plan.facility.heat and plan.facility.heat.wue == pytest.approx(1.35)
+
+
+def test_shares_that_are_more_than_all(tmp_path: Path) -> None:
+    sources = [{"name": name, "kind": "contract", "share": 0.6} for name in ("a", "b")]
+    with pytest.raises(ValueError, match="more than all"):
+        hall(tmp_path, energy={"sources": sources})
+
+
+def test_power_shelves_take_units(tmp_path: Path) -> None:
+    """Machines whose file names no supplies hang on the busbar of the rack, and its shelves stand at the top."""
+    plan = hall(tmp_path, "gaudi3-8", 8, fabrics=[], pools=[{"name": "train", "machine": "gaudi3-8", "nodes": 8}],
+                rack={"type": "orv3-48u"}, power={"shelf": "delta-orv3-18kw", "redundancy": "N+1"})  # fmt: skip
+    assert plan.facility and plan.layout and not plan.errors
+    group = plan.facility.racks[0]
+    assert (group.nodes_per_rack, group.shelves) == (5, 3), "five of 8 units and 7.2 kW, two shelves and one to spare"
+    (shelf,) = (item for item in plan.layout.racks[0].items if item.what == "power-shelf")
+    assert (shelf.unit, shelf.count) == (46, 3)
+
+
+def test_storage_and_service_machines_take_racks_and_power(tmp_path: Path) -> None:
+    plan = hall(tmp_path, rack=DGX, machines=[{"name": "ufm", "machine": "nvidia-ufm-appliance", "count": 2}])
+    data = document(plan).model_dump()["facility"]
+    assert data["servers_kw"] == 1.378 and data["it_kw"] == round(1295.4 + 82.56 + 1.378, 3)
+
+
+def test_unknown_things_are_said_not_guessed(tmp_path: Path) -> None:
+    plan = hall(tmp_path, rack=DGX, machines=[{"name": "bcm", "machine": "management-server"}], fabrics=[QM9700])
+    assert any("management-server" in text for text in of(plan, "power-unknown"))
+    assert any("management-server" in text for text in of(plan, "rack-size-unknown"))
+    assert plan.facility and plan.facility.heat and plan.facility.heat.pue is None
+    assert plan.facility.heat.pue_is == "unknown"
+
+
+def test_circuits_end_the_filling_of_racks(tmp_path: Path) -> None:
+    """415 V and 60 A carry 34.5 kW: two DGX B200 (28.6 kW) on each, with one of two circuits gone."""
+    power = {"voltage": "415 V", "circuit": "60 A", "redundancy": "2N", "feeds": 2}
+    plan = hall(tmp_path, "dgx-b200", 32, rack={"type": "eia-52u"}, power=power)
+    assert plan.facility and plan.facility.racks[0].nodes_per_rack == 2
+    assert plan.facility.racks[0].limited_by == "power" and not of(plan, "power-circuit")
+    limit = plan.facility.racks[0].limit
+    assert limit is not None and all(group.power <= limit for group in plan.facility.racks)

@@ -1,0 +1,222 @@
+"""The published designs come out with their published racks, power and cooling."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from halls import QM9700, hall, of
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from supercloud.plan.document import document
+from supercloud.plan.model import Plan
+from supercloud.primitives.quantity import Flow, Power
+
+DGX = {"type": "eia-48u", "nodes": 4}
+
+
+def positions(plan: Plan) -> list[tuple[str, int]]:
+    """Every thing in every rack unit, checking that none stands in another or above its rack."""
+    assert plan.layout
+    found = []
+    for rack in plan.layout.racks:
+        used = sorted(
+            (item.unit + index * item.height, item.unit + (index + 1) * item.height)
+            for item in rack.items
+            if item.unit
+            for index in range(item.count)
+        )
+        assert all(low[1] <= high[0] for low, high in pairwise(used)), rack.name
+        assert not used or (used[0][0] >= 1 and used[-1][1] <= rack.units + 1), rack.name
+        found += [(item.of, item.first + index) for item in rack.items for index in range(item.count)
+                  if item.what in ("node", "switch", "server")]  # fmt: skip
+    return found
+
+
+# -- DGX H100, RA-11333-001 V11 ---------------------------------------------------------------------------------------
+
+
+def h100(tmp_path: Path, **management: Any) -> Plan:
+    """The four scalable units of Table 7. By rule: 32 racks of four. Declared: six racks of management, PDUs."""
+    return hall(
+        tmp_path,
+        fabrics=[QM9700 | {"manager": {"links": 4}}],
+        rack={"type": "eia-48u", "nodes": 4, "pdu": "raritan-px3-5878i2r", "pdus": 3},
+        management={"pdu": "raritan-px3-5747v", "pdus": 2} | management,
+        machines=[
+            {"name": "ufm", "machine": "nvidia-ufm-appliance", "count": 4},
+            {"name": "bcm", "machine": "management-server", "count": 4},
+        ],
+        power={"feeds": 3, "redundancy": "3N/2"},
+        racks_per_row=8,
+    )
+
+
+def test_the_38_racks_of_four_units(tmp_path: Path) -> None:
+    plan = h100(tmp_path, racks=6)
+    assert plan.facility and plan.layout and not plan.errors
+    facility = document(plan).model_dump()["facility"]
+    assert (facility["racks"], facility["network_racks"], len(plan.layout.racks)) == (32, 6, 38)
+    assert facility["rack_groups"][0]["kw"] == 40.8 and facility["nodes_kw"] == 1295.4
+    pdus = [item for rack in plan.layout.racks for item in rack.items if item.what == "pdu"]
+    assert {item.of: sum(one.count for one in pdus if one.of == item.of) for item in pdus} == {
+        "raritan-px3-5878i2r": 96,
+        "raritan-px3-5747v": 12,
+    }
+    assert len(positions(plan)) == len(set(positions(plan))) == 127 + 48 + 4 + 4
+    assert plan.facility.racks[0].weight is not None and plan.facility.racks[0].weight.to("kg") == 521.8
+
+
+def test_what_the_rules_alone_give_for_management(tmp_path: Path) -> None:
+    """No denser than a rack of nodes, three hold 48 QM9700 and eight machines; with at most 16 in one, four."""
+    assert document(h100(tmp_path)).model_dump()["facility"]["network_racks"] == 3
+    assert document(h100(tmp_path, switches=16)).model_dump()["facility"]["network_racks"] == 4
+    assert document(h100(tmp_path, power="16 kW")).model_dump()["facility"]["network_racks"] == 6
+
+
+@pytest.mark.parametrize(("nodes", "kw"), [(32, 326.4), (31, 316.2)])
+def test_one_scalable_unit_of_h100(tmp_path: Path, nodes: int, kw: float) -> None:
+    facility = document(hall(tmp_path, nodes=nodes, rack=DGX)).model_dump()["facility"]
+    assert (facility["racks"], facility["nodes_kw"]) == (8, kw)
+
+
+def test_three_feeds_survive_and_two_do_not(tmp_path: Path) -> None:
+    """4+2 supplies: one of three circuits may go, one of two may not."""
+    assert not of(h100(tmp_path), "power-supplies")
+    (said,) = of(hall(tmp_path, rack=DGX, power={"redundancy": "2N"}), "power-supplies")
+    assert "split 3+3 over 2 feeds the loss of one leaves 3, 1 too few: 9.9 kW of 10.2 kW, 300 W short" in said
+
+
+# -- DGX B200, RA-11334-001 V08 ---------------------------------------------------------------------------------------
+
+
+def test_one_scalable_unit_of_b200(tmp_path: Path) -> None:
+    plan = hall(
+        tmp_path, "dgx-b200", 32, rack={"type": "eia-52u", "nodes": 2}, racks_per_row=8,
+        power={"voltage": "380 V", "circuit": "32 A", "feeds": 2},
+    )  # fmt: skip
+    facility = document(plan).model_dump()["facility"]
+    assert (facility["racks"], facility["nodes_kw"]) == (16, 457.6)
+    assert facility["rack_groups"][0]["kw"] == 28.6 and not of(plan, "power-circuit")
+    assert plan.layout and len({rack.row for rack in plan.layout.racks if rack.kind == "compute"}) in (2, 3)
+    assert plan.facility and plan.facility.heat and plan.facility.heat.airflow == Flow("1550 CFM") * 32
+    (said,) = of(hall(tmp_path, "dgx-b200", 32, rack=DGX, power={"redundancy": "2N"}), "power-supplies")
+    assert "2 too few: 9.9 kW of 14.3 kW, 4.4 kW short" in said
+
+
+def test_four_b200_in_a_rack(tmp_path: Path) -> None:
+    power = {"voltage": "415 V", "circuit": "60 A", "feeds": 2}
+    plan = hall(tmp_path, "dgx-b200", 32, rack=DGX, power=power)
+    assert document(plan).model_dump()["facility"]["rack_groups"][0]["kw"] == 57.2 and not of(plan, "power-circuit")
+    (said,) = of(hall(tmp_path, "dgx-b200", 32, rack=DGX, power=power | {"redundancy": "2N"}), "power-circuit")
+    assert "draws 57.2 kW, 22.69" in said and "the 1 of 2 that the loss of a feed leaves" in said
+
+
+# -- GB200 NVL72, RA-11338-001 V01 ------------------------------------------------------------------------------------
+
+
+def nvl72(tmp_path: Path, nodes: int = 144, machine: str = "dgx-gb200", **facility: Any) -> Plan:
+    cooling = {"kind": "direct-liquid", "supply": "32 °C"} | facility.pop("cooling", {})
+    return hall(tmp_path, machine, nodes, rack={"type": "eia-48u"}, cooling=cooling, **facility)
+
+
+def test_one_scalable_unit_of_gb200(tmp_path: Path) -> None:
+    plan = nvl72(tmp_path)
+    assert plan.facility and plan.layout and plan.facility.heat and plan.facility.heat.loop
+    group = plan.facility.racks[0]
+    assert group.count == 8 and group.power == Power("132 kW") and group.shelves == 8
+    assert plan.facility.nodes == Power("1056 kW")
+    assert plan.facility.nodes <= plan.facility.it <= Power("1200 kW"), "NVIDIA prints 1200 kW, Ethernet included"
+    assert (round(group.heat.liquid.to("kW")), round(group.heat.air.to("kW"))) == (115, 17)
+    loop = plan.facility.heat.loop
+    assert loop.flow is not None and loop.flow.to("L/min") / loop.heat.to("kW") == pytest.approx(1.5)
+    rack = plan.layout.racks[0]
+    assert rack.units == 48 and {item.what: sum(one.count for one in rack.items if one.what == item.what)
+                                 for item in rack.items} == {"node": 18, "nvlink-switch": 9, "power-shelf": 8,
+                                                             "management-switch": 2}  # fmt: skip
+    assert len(positions(plan)) == 144 + sum(tier.count for tier in plan.fabrics[0].tiers)
+
+
+def test_128_racks(tmp_path: Path) -> None:
+    plan = nvl72(tmp_path, 128 * 18)
+    assert plan.accelerators == 9216 and plan.facility and plan.facility.node_racks == 128
+
+
+def test_half_of_the_shelves_carry_a_gb200_rack_but_not_a_gb300(tmp_path: Path) -> None:
+    assert not of(nvl72(tmp_path, power={"redundancy": "2N"}), "power-supplies")
+    plan = nvl72(tmp_path, machine="dgx-gb300", power={"redundancy": "2N"}, pools=[
+        {"name": "train", "machine": "dgx-gb300", "nodes": 144}], fabrics=[])  # fmt: skip
+    (said,) = of(plan, "power-supplies")
+    assert "leaves 4 of 8 shelves, 132 kW, 10 kW short" in said
+    assert "dgx-gb300" in of(plan, "cooling-split-unknown")[0]
+
+
+def test_distribution_units_of_twelve_racks(tmp_path: Path) -> None:
+    """CoolIT draws one CHx2000 on twelve racks; with one to spare, that makes two."""
+    plan = nvl72(tmp_path, 12 * 18, cooling={"cdu": "coolit-chx2000"})
+    assert plan.facility and plan.facility.heat and plan.facility.heat.loop and plan.layout
+    assert plan.facility.heat.loop.zones == ((1, 1),)
+    assert [rack.kind for rack in plan.layout.racks].count("service") == 2
+    zones = nvl72(tmp_path, 24 * 18, cooling={"cdu": "coolit-chx2000", "zone": 12})
+    assert zones.facility and zones.facility.heat and zones.facility.heat.loop
+    assert zones.facility.heat.loop.zones == ((1, 1), (1, 1))
+    assert zones.layout and [rack.zone for rack in zones.layout.racks if rack.kind == "compute"] == [0] * 12 + [1] * 12
+
+
+# -- Meta, arXiv 2407.21783 -------------------------------------------------------------------------------------------
+
+
+def test_meta_24k() -> None:
+    from samples import ROOT
+
+    from supercloud.plan.resolve import resolve
+    from supercloud.spec.loader import load
+
+    plan = resolve(load(ROOT / "examples" / "04-roce-24k" / "cluster.yaml"))
+    assert plan.facility and plan.layout and plan.accelerators == 24_576
+    assert plan.facility.node_racks == 1536 == 8 * 192
+    rack = plan.layout.racks[0]
+    assert [(item.what, item.count) for item in rack.items] == [("node", 2), ("switch", 1)], "a leaf in each rack"
+    assert plan.facility.racks[0].power == Power("20.4 kW"), "that of its switch is not known"
+    places = positions(plan)
+    assert len(places) == len(set(places)) == 3072 + 1536 + 72 + 9
+
+
+# -- the shape of any hall --------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    machine=st.sampled_from(["dgx-h100", "dgx-b200", "dgx-gb200", "mi300x-8gpu"]),
+    nodes=st.integers(1, 300),
+    each=st.integers(1, 4),
+    kind=st.sampled_from(["air", "rear-door", "direct-liquid", "immersion"]),
+    zone=st.none() | st.integers(1, 40),
+    ups=st.sampled_from([None, "eco", "double-conversion"]),
+)
+def test_any_hall(
+    tmp_path: Path, machine: str, nodes: int, each: int, kind: str, zone: int | None, ups: str | None
+) -> None:
+    plan = hall(
+        tmp_path, machine, nodes, fabrics=[QM9700], rack={"type": "eia-52u", "nodes": each}, power={"ups": ups},
+        cooling={"kind": kind, "cdu": "nvidia-qualified", "zone": zone},
+        machines=[{"name": "ufm", "machine": "nvidia-ufm-appliance", "count": 3}],
+    )  # fmt: skip
+    facility = plan.facility
+    assert facility and facility.heat and facility.power
+    assert facility.heat.heat.total == facility.it == facility.nodes + facility.switches + facility.servers
+    assert facility.power.meter == facility.it + facility.power.losses
+    if plan.layout:
+        assert sum(rack.power.base for rack in plan.layout.racks if rack.kind != "service") == facility.it.base
+        places = positions(plan)
+        boxes = sum(tier.count for fabric in plan.fabrics for tier in fabric.tiers)
+        assert len(places) == len(set(places)) == nodes + boxes + 3
+        assert sum(plan.layout.row_power(), Power(0, "W")) == sum(
+            (rack.power for rack in plan.layout.racks), Power(0, "W")
+        )
+    loop = facility.heat.loop
+    if loop and loop.zones and loop.cdu and loop.cdu.capacity:
+        assert sum(needed for needed, _ in loop.zones) * loop.cdu.capacity.base >= loop.heat.base

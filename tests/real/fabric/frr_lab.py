@@ -1,0 +1,160 @@
+"""Switches in network namespaces: one for each switch of an underlay, wired as planned, with the rendered FRR files.
+
+Every link is a veth pair, every node a namespace with the addresses the plan gives it. What is made here is taken away
+again: daemons by the process ids they wrote, namespaces by the names they were given.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+from supercloud.plan.model import Plan
+from supercloud.plan.network_model import Underlay
+from supercloud.targets.site.roce.frr import routing
+from supercloud.targets.site.roce.nodes import interface
+from supercloud.targets.site.roce.switches import SwitchView, switches_of
+
+SBIN = Path("/usr/lib/frr")
+_NUMBERS = count()
+
+
+def run(*command: str, stdin: str | None = None, check: bool = True) -> str:
+    """A command's output; both streams in the message where it fails."""
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True)
+    if check and done.returncode:
+        raise AssertionError(f"{' '.join(command)}: {done.returncode}\n{done.stdout}\n{done.stderr}")
+    return done.stdout
+
+
+class Lab:
+    """A running underlay."""
+
+    def __init__(self, plan: Plan, underlay: Underlay, folder: Path, nodes: dict[str, int]):
+        self.plan, self.underlay, self.folder = plan, underlay, folder
+        self.views: dict[str, SwitchView] = {view.name: view for view in switches_of(plan, underlay)}
+        self.nodes = nodes
+        """Node namespaces to make, with their number in the fabric."""
+        self.tag = f"sc{os.getpid()}-{next(_NUMBERS)}-"
+        self.spaces: list[str] = []
+
+    def start(self) -> None:
+        """Namespaces, links, daemons, configuration."""
+        self.spaces = [*self.views, *self.nodes]
+        run("ip", "-batch", "-", stdin="".join(f"netns add {self.tag}{name}\n" for name in self.spaces))
+        for name in self.spaces:
+            self.within(name, "sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv4.conf.all.rp_filter=0",
+                        "net.ipv4.conf.default.rp_filter=0", "net.ipv6.conf.default.accept_dad=0",
+                        "net.ipv6.conf.all.forwarding=1", "net.ipv4.fib_multipath_hash_policy=1")  # fmt: skip
+        run("ip", "-batch", "-", stdin="".join(self._links()))
+        for name in self.spaces:
+            ups = [
+                line.split(":")[1].split("@")[0].strip() for line in self.within(name, "ip", "-o", "link").splitlines()
+            ]
+            self.within(name, "ip", "-batch", "-", stdin="".join(f"link set {port} up\n" for port in ups))
+        for name in self.views:
+            self._daemons(name)
+        for view in self.views.values():
+            self._configure(view)
+
+    def _links(self) -> Iterator[str]:
+        made: set[tuple[str, str]] = set()
+        for view in self.views.values():
+            for peer in view.peers:
+                if (peer.switch, peer.their_port) not in made:
+                    made.add((view.name, peer.port))
+                    yield (f"link add {peer.port} netns {self.tag}{view.name} type veth "
+                           f"peer name {peer.their_port} netns {self.tag}{peer.switch}\n")  # fmt: skip
+            for port in view.nodes:
+                plane, _ = view.run.place(view.index)
+                if port.node in self.nodes:
+                    yield (f"link add {port.port} netns {self.tag}{view.name} type veth "
+                           f"peer name {interface(self.underlay, port.nic, plane)} "
+                           f"netns {self.tag}{port.node}\n")  # fmt: skip
+                else:
+                    here = self.tag + view.name
+                    yield f"link add {port.port} netns {here} type veth peer name far-{port.port} netns {here}\n"
+
+    def _daemons(self, name: str) -> None:
+        place = self.folder / name
+        place.mkdir()
+        (place / "vtysh.conf").write_text("")
+        shutil.chown(place, "frr", "frr")
+        for daemon in ("zebra", "bgpd", "bfdd"):
+            (place / f"{daemon}.conf").write_text("")
+            self.within(name, str(SBIN / daemon), "-d", "-f", f"{place}/{daemon}.conf", "-i", f"{place}/{daemon}.pid",
+                        "-z", f"{place}/zserv.api", "--vty_socket", str(place),
+                        *(("--bfdctl", f"{place}/bfdd.sock") if daemon == "bfdd" else ()))  # fmt: skip
+
+    def _configure(self, view: SwitchView) -> None:
+        place = self.folder / view.name
+        (place / "frr.conf").write_text(routing(view, self.underlay))
+        out = self.within(view.name, "vtysh", "--vty_socket", str(place), "--config_dir", str(place),
+                          "-f", str(place / "frr.conf"))  # fmt: skip
+        assert "%" not in out and "nknown command" not in out, f"{view.name}: {out}"
+
+    def within(self, name: str, *command: str, stdin: str | None = None, check: bool = True) -> str:
+        """A command inside a namespace."""
+        return run("ip", "netns", "exec", self.tag + name, *command, stdin=stdin, check=check)
+
+    def vtysh(self, name: str, command: str) -> str:
+        """What FRR says."""
+        place = str(self.folder / name)
+        return self.within(name, "vtysh", "--vty_socket", place, "--config_dir", place, "-c", command)
+
+    def stop_switch(self, name: str) -> None:
+        """A switch dies: its links go down at both ends."""
+        self._ports(name, "down")
+
+    def start_switch(self, name: str) -> None:
+        """It comes back."""
+        self._ports(name, "up")
+
+    def _ports(self, name: str, state: str) -> None:
+        ports = (peer.port for peer in self.views[name].peers)
+        self.within(name, "ip", "-batch", "-", stdin="".join(f"link set {port} {state}\n" for port in ports))
+
+    def close(self) -> None:
+        """Everything ends that was started here."""
+        for path in self.folder.glob("*/*.pid"):
+            try:
+                os.kill(int(path.read_text()), signal.SIGTERM)
+            except (ValueError, ProcessLookupError):
+                pass
+        time.sleep(0.5)
+        for name in self.spaces:
+            subprocess.run(["ip", "netns", "delete", self.tag + name], capture_output=True)
+
+
+@contextmanager
+def running(plan: Plan, underlay: Underlay, nodes: dict[str, int]) -> Iterator[Lab]:
+    """A lab that is up, and gone afterwards."""
+    folder = Path(tempfile.mkdtemp(prefix="supercloud-frr-"))
+    folder.chmod(0o755)
+    lab = Lab(plan, underlay, folder, nodes)
+    try:
+        lab.start()
+        yield lab
+    finally:
+        lab.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def eventually(what: str, check, seconds: float = 60.0) -> float:  # type: ignore[no-untyped-def]
+    """Wait until ``check()`` returns nothing wrong; how long that took."""
+    start = time.monotonic()
+    while True:
+        wrong = check()
+        took = time.monotonic() - start
+        if not wrong:
+            return took
+        assert took < seconds, f"{what}, after {seconds:.0f} s: {wrong}"
+        time.sleep(0.5)

@@ -1,0 +1,34 @@
+"""Real parts, installed where they are missing: Debian packages, and Python programs in an environment of their own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+
+@cache
+def debian(*programs_and_packages: tuple[str, str]) -> None:
+    """Programs (path or name, package) that must be there; what is missing is installed."""
+    there = (shutil.which(program) or Path(program).exists() for program, _ in programs_and_packages)
+    missing = [package for (_, package), found in zip(programs_and_packages, there, strict=True) if not found]
+    if missing:
+        subprocess.run(["apt-get", "update", "-qq"], check=True)
+        subprocess.run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", *missing], check=True,
+                       env={"DEBIAN_FRONTEND": "noninteractive", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
+                       stdout=subprocess.DEVNULL)  # fmt: skip
+
+
+@cache
+def python_tools() -> Path:
+    """The folder of programs of an environment with ansible-core and pyavd, kept in the cache."""
+    place = Path(os.environ.get("SUPERCLOUD_CACHE") or Path.home() / ".cache" / "supercloud") / "fabric-tools"
+    if not (place / ".ready").exists():
+        subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
+        subprocess.run([str(place / "bin" / "pip"), "install", "-q", "--disable-pip-version-check",
+                        "ansible-core>=2.16,<2.20", "pyavd>=6.4,<6.5"], check=True)  # fmt: skip
+        (place / ".ready").touch()
+    return place / "bin"

@@ -1,0 +1,107 @@
+"""A simulated InfiniBand network with the real subnet manager on it: one ibsim in a folder of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PRELOAD = "/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so"
+_HEAD = re.compile(r'(Switch|Hca) (\d+) "(.*)"')
+_PORT = re.compile(r'\[(\d+)\]\t"(.*)"\[(\d+)\]')
+
+End = tuple[str, int]
+
+
+class Network:
+    """A network file taken apart, so that cables can be pulled and plugged."""
+
+    def __init__(self, text: str):
+        self.devices: dict[str, str] = {}
+        self.links: dict[End, End] = {}
+        owner = ""
+        for line in text.splitlines():
+            head, port = _HEAD.fullmatch(line), _PORT.fullmatch(line)
+            if head:
+                owner = head[3]
+                self.devices[owner] = f"{head[1]} {head[2]}"
+            elif port:
+                self.links[owner, int(port[1])] = (port[2], int(port[3]))
+
+    def cut(self, end: End) -> End:
+        """Pull the cable at one end; answer the other."""
+        other = self.links.pop(end)
+        del self.links[other]
+        return other
+
+    def join(self, one: End, other: End) -> None:
+        assert one not in self.links and other not in self.links
+        self.links[one], self.links[other] = other, one
+
+    def text(self) -> str:
+        rows: dict[str, list[str]] = {name: [] for name in self.devices}
+        for (name, port), (other, other_port) in sorted(self.links.items()):
+            rows[name].append(f'[{port}]\t"{other}"[{other_port}]')
+        blocks = ("\n".join([f'{kind} "{name}"', *rows[name]]) for name, kind in self.devices.items() if rows[name])
+        return "\n\n".join(blocks) + "\n"
+
+
+def socket_of(folder: Path) -> str:
+    """Name of an ibsim's socket, so that several may run."""
+    return f"{folder.parent.name}-{folder.name}-{os.getpid()}"[-40:]
+
+
+class Running:
+    """Programs that see the simulated network."""
+
+    def __init__(self, folder: Path, host: str):
+        self.folder = folder
+        self._environment = {**os.environ, "LD_PRELOAD": PRELOAD, "SIM_HOST": host, "OSM_TMP_DIR": "./",
+                             "OSM_CACHE_DIR": "./", "IBSIM_SOCKNAME": socket_of(folder)}  # fmt: skip
+
+    def run(self, *command: str) -> str:
+        done = subprocess.run(command, cwd=self.folder, env=self._environment, capture_output=True, text=True,
+                              timeout=60)  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def bring_up(self, conf: Path) -> str:
+        """One sweep of OpenSM with a configuration as it is; what its log says."""
+        log = self.folder / "osm.log"
+        log.unlink(missing_ok=True)
+        said = self.run("opensm", "-o", "-F", str(conf), "-f", str(log), "-s", "0")
+        assert "Unrecognized token" not in said, said
+        return log.read_text()
+
+    def discover(self) -> Path:
+        """What ibnetdiscover prints, in a file."""
+        found = self.folder / "found.txt"
+        found.write_text(self.run("ibnetdiscover"))
+        return found
+
+
+@contextmanager
+def simulated(folder: Path, network: str, host: str) -> Iterator[Running]:
+    """ibsim over a network file; it is stopped by its process id."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "fabric.net").write_text(network)
+    with (folder / "ibsim.log").open("w") as log:
+        ibsim = subprocess.Popen(
+            ["ibsim", "-s", "-n", "-N", "8192", "-S", "1024", "-P", "262144", "fabric.net"],
+            cwd=folder, env={**os.environ, "IBSIM_SOCKNAME": socket_of(folder)}, stdout=log,
+            stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    try:
+        end = time.monotonic() + 30
+        while "Max" not in (folder / "ibsim.log").read_text(errors="replace"):
+            assert ibsim.poll() is None and time.monotonic() < end, (folder / "ibsim.log").read_text()
+            time.sleep(0.05)
+        time.sleep(0.5)
+        yield Running(folder, host)
+    finally:
+        ibsim.kill()
+        ibsim.wait()

@@ -1,0 +1,138 @@
+"""The rendered files on real dnsmasq, Kea and Ansible: hosts get the addresses and names of the plan."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import frr_tools
+import pytest
+from frr_lab import run
+
+import supercloud as sc
+
+ROOT = Path(__file__).resolve().parents[3]
+EXAMPLE = ROOT / "examples/06-roce-small"
+MACS = """\
+host,network,mac
+train-0001,in-band,02:00:00:00:01:01
+train-0001,bmc,02:00:00:00:02:01
+compute-leaf-001,switch,02:00:00:00:03:01
+"""
+SCRIPT = """\
+#!/bin/sh
+[ "$1" = bound ] && echo "$ip $subnet $router $hostname $domain" >"$FOUND"
+exit 0
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _parts() -> None:
+    frr_tools.debian(("dnsmasq", "dnsmasq-base"), ("ip", "iproute2"), ("dig", "bind9-dnsutils"), ("udhcpc", "udhcpc"),
+                     ("kea-dhcp4", "kea-dhcp4-server"))  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example with three MAC addresses, rendered."""
+    folder = tmp_path_factory.mktemp("site")
+    run("cp", "-r", str(EXAMPLE), str(folder / "spec"))
+    (folder / "spec" / "macs.csv").write_text(MACS)
+    spec = folder / "spec" / "cluster.yaml"
+    spec.write_text(
+        spec.read_text().replace("{domain: roce-small.example}", "{domain: roce-small.example, macs: macs.csv}")
+    )
+    plan = sc.resolve(sc.load(spec))
+    sc.render(plan, "hosts").write(folder / "hosts")
+    conf = (folder / "hosts" / "dnsmasq.conf").read_text().replace("/etc/supercloud", str(folder / "hosts"))
+    (folder / "dnsmasq.conf").write_text(conf)
+    run("chmod", "-R", "a+rX", str(folder))
+    folder.parent.chmod(0o755)
+    folder.parent.parent.chmod(0o755)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(site: Path) -> Iterator[str]:
+    """dnsmasq in a namespace of its own, and a client's namespace on the same wire."""
+    name = f"scd{os.getpid()}"
+    for end in ("s", "c"):
+        run("ip", "netns", "add", name + end)
+    run("ip", "link", "add", "wire", "netns", f"{name}s", "type", "veth", "peer", "name", "wire", "netns", f"{name}c")
+    run("ip", "-n", f"{name}s", "address", "add", "10.1.255.250/16", "dev", "wire")
+    for end in ("s", "c"):
+        run("ip", "-n", name + end, "link", "set", "wire", "up")
+        run("ip", "-n", name + end, "link", "set", "lo", "up")
+    daemon = subprocess.Popen(
+        ["ip", "netns", "exec", f"{name}s", "dnsmasq", "-k", "-C", str(site / "dnsmasq.conf"), "--user=root",
+         f"--dhcp-leasefile={site}/leases", f"--pid-file={site}/pid", "--log-dhcp"],
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    time.sleep(1)
+    assert daemon.poll() is None, "dnsmasq ended at once: run dnsmasq --test on its file"
+    yield name
+    daemon.terminate()
+    daemon.wait(10)
+    for end in ("s", "c"):
+        run("ip", "netns", "delete", name + end)
+
+
+def test_dnsmasq_and_kea_accept_the_files(site: Path) -> None:
+    run("dnsmasq", "--test", "-C", str(site / "dnsmasq.conf"))
+    run("kea-dhcp4", "-t", str(site / "hosts" / "kea-dhcp4.json"))
+    reserved = json.loads((site / "hosts" / "kea-dhcp4.json").read_text())["Dhcp4"]["subnet4"]
+    assert sorted(item["hostname"] for subnet in reserved for item in subnet["reservations"]) == [
+        "bmc-train-0001", "compute-leaf-001", "train-0001"]  # fmt: skip
+
+
+def asked(server: str, site: Path, *options: str) -> list[str]:
+    """What a client is given: address, mask, router, name, domain."""
+    script, found = site / "bound.sh", site / "found"
+    script.write_text(SCRIPT)
+    script.chmod(0o755)
+    found.unlink(missing_ok=True)
+    run("ip", "netns", "exec", f"{server}c", "env", f"FOUND={found}", "udhcpc", "-i", "wire", "-nqf", "-t", "3",
+        "-T", "2", "-s", str(script), "-O", "hostname", "-O", "domain", *options, check=False)  # fmt: skip
+    return found.read_text().split() if found.exists() else []
+
+
+def test_a_host_is_known_by_its_mac(server: str, site: Path) -> None:
+    run("ip", "-n", f"{server}c", "link", "set", "wire", "address", "02:00:00:00:01:01")
+    assert asked(server, site) == ["10.1.0.1", "255.255.0.0", "10.1.0.254", "train-0001", "roce-small.example"]
+
+
+def test_without_a_mac_by_the_name_it_says(server: str, site: Path) -> None:
+    run("ip", "-n", f"{server}c", "link", "set", "wire", "address", "02:00:00:00:09:09")
+    assert asked(server, site, "-x", "hostname:train-0016")[0] == "10.1.0.16"
+
+
+def test_a_stranger_gets_nothing(server: str, site: Path) -> None:
+    run("ip", "-n", f"{server}c", "link", "set", "wire", "address", "02:00:00:00:0a:0a")
+    assert asked(server, site) == []
+
+
+def test_names_and_addresses(server: str) -> None:
+    def dig(*question: str) -> str:
+        return run("ip", "netns", "exec", f"{server}s", "dig", "+short", "+time=2", "@127.0.0.1", *question).strip()
+
+    assert dig("train-0016.roce-small.example") == "10.1.0.16"
+    assert dig("-x", "10.1.0.16") == "train-0016.roce-small.example."
+    assert dig("bmc-train-0002.roce-small.example") == "100.64.0.2"
+    assert dig("compute-spine-004.roce-small.example").startswith("100.80.")
+    assert dig("nobody.roce-small.example") == ""
+
+
+def test_ansible_reads_the_inventory(site: Path) -> None:
+    bin_ = frr_tools.python_tools()
+    said = run(str(bin_ / "ansible-inventory"), "-i", str(site / "hosts" / "inventory.yaml"), "--list")
+    listed = json.loads(said)
+    assert listed["pool_train"]["hosts"] == [f"train-{number:04d}" for number in range(1, 17)]
+    assert listed["rack_r01_01"]["hosts"] == ["train-0001", "train-0002"]
+    assert len(listed["compute_leaf"]["hosts"]) == 16 and len(listed["compute_spine"]["hosts"]) == 4
+    values = listed["_meta"]["hostvars"]
+    assert values["compute-leaf-016"]["network_system"] == "nvue"
+    assert values["train-0016"]["accelerators"] == 8 and values["train-0016"]["domain"] == "roce-small.example"

@@ -1,0 +1,125 @@
+"""EOS text against pyavd: Arista's own schema takes the facts, its own templates render them, and ours say the same."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import frr_tools
+
+from supercloud.plan.network_model import Underlay
+from supercloud.plan.resolve import resolve
+from supercloud.spec.loader import loads
+from supercloud.targets.site.roce import eos
+from supercloud.targets.site.roce.bundle import ports_used
+from supercloud.targets.site.roce.switches import SwitchView, switches_of
+
+HERE = Path(__file__).resolve().parent
+SPEC = """\
+name: eos
+site: {kind: onprem, location: stockholm}
+scheduler: {kind: slurm, version: "25.11"}
+pools: [{name: train, machine: dgx-h100, nodes: 64, fabrics: [compute]}]
+fabrics:
+  - {name: compute, kind: roce, shape: rail-optimized, switch: arista-7060x6-64pe, routing: {bfd: true}}
+"""
+
+
+def structured(view: SwitchView, underlay: Underlay) -> dict[str, Any]:
+    """The same facts as Arista's validated designs spell them."""
+    contract = underlay.lossless
+    marks = contract.ecn[view.run.tier.name]
+    used = ports_used(view.run)
+    ports: dict[str, dict[str, Any]] = {
+        port: {"name": port, "mtu": contract.mtu, "service_profile": "ROCE"} for port in used
+    }
+    for node in view.nodes:
+        ports[node.port] |= {"description": f"{node.node} nic {node.nic}", "switchport": {"enabled": False},
+                             "ip_address": f"{node.address}/31"}  # fmt: skip
+    for peer in view.peers:
+        ports[peer.port] |= {"description": f"{peer.switch} {peer.their_port}", "switchport": {"enabled": False},
+                             "ipv6_enable": True}  # fmt: skip
+    lists = [{"name": "FABRIC", "sequence_numbers": [
+        {"sequence": 10, "action": f"permit {underlay.block} le 31"},
+        {"sequence": 20, "action": f"permit {underlay.loopbacks} ge 32"}]}]  # fmt: skip
+    maps = [{"name": "FABRIC", "sequence_numbers": [
+        {"sequence": 10, "type": "permit", "match": ["ip address prefix-list FABRIC"]}]}]  # fmt: skip
+    bgp: dict[str, Any] = {
+        "as": str(view.asn), "router_id": view.loopback, "timers": {"keepalive_time": 3, "hold_time": 9},
+        "maximum_paths": {"paths": view.paths, "ecmp": view.paths},
+        "peer_groups": [{"name": "FABRIC", "bfd": True, "route_map_in": "FABRIC", "route_map_out": "FABRIC"}],
+        "neighbor_interfaces": [{"name": peer.port, "peer_group": "FABRIC", "remote_as": str(peer.asn)}
+                                for peer in view.peers],
+        "address_family_ipv4": {
+            "networks": [{"prefix": f"{view.loopback}/32"}],
+            "peer_groups": [{"name": "FABRIC", "activate": True,
+                             "next_hop": {"address_family_ipv6": {"enabled": True, "originate": True}}}]},
+    }  # fmt: skip
+    if view.prefix:
+        lists.append({"name": "NODES", "sequence_numbers": [{"sequence": 10, "action": f"permit {view.prefix} le 31"}]})
+        maps.append({"name": "NODES", "sequence_numbers": [
+            {"sequence": 10, "type": "permit", "match": ["ip address prefix-list NODES"]}]})  # fmt: skip
+        bgp["aggregate_addresses"] = [{"prefix": str(view.prefix), "summary_only": True}]
+        bgp["redistribute"] = {"connected": {"enabled": True, "route_map": "NODES"}}
+    return {
+        "hostname": view.name,
+        "service_routing_protocols_model": "multi-agent",
+        "ip_routing_ipv6_interfaces": True,
+        "ipv6_unicast_routing": True,
+        "qos": {"map": {"dscp": [f"{contract.dscp} to traffic-class {contract.priority}",
+                                 f"{contract.cnp_dscp} to traffic-class {contract.cnp_priority}"]}},
+        "priority_flow_control": {"watchdog": {"action": "drop", "timeout": "0.40", "recovery_time": "0.40",
+                                               "polling_interval": "0.200"}},
+        "qos_profiles": [{
+            "name": "ROCE", "trust": "dscp",
+            "priority_flow_control": {"enabled": True,
+                                      "priorities": [{"priority": contract.priority, "no_drop": True}]},
+            "uc_tx_queues": [
+                {"id": contract.priority, "priority": "no priority", "bandwidth_percent": contract.weight,
+                 "random_detect": {"ecn": {"threshold": {
+                     "units": "kbytes", "min": marks.min // 1000, "max": marks.max // 1000,
+                     "max_probability": marks.probability, "weight": 0}}}},
+                {"id": contract.cnp_priority, "priority": "priority strict"}]}],
+        "loopback_interfaces": [{"name": "Loopback0", "ip_address": f"{view.loopback}/32"}],
+        "management_interfaces": [{"name": "Management1",
+                                   "ip_address": f"{view.management}/{view.run.management.block.prefixlen}"}],
+        "ethernet_interfaces": list(ports.values()),
+        "prefix_lists": lists,
+        "route_maps": maps,
+        "router_bgp": bgp,
+    }  # fmt: skip
+
+
+def lines(text: str) -> set[tuple[str, str]]:
+    """(what it stands under, line) for every line that says something."""
+    found = set()
+    path: list[str] = []
+    for line in text.splitlines():
+        said = line.strip()
+        if not said or said.startswith("!") or said == "end":
+            continue
+        depth = (len(line) - len(line.lstrip())) // 3
+        path = [*path[:depth], said]
+        found.add((" > ".join(path[:-1]), said))
+    return found
+
+
+def test_eos_says_what_arista_would_render() -> None:
+    plan = resolve(loads(SPEC))
+    assert plan.networks is not None
+    (underlay,) = plan.networks.underlays
+    views = list(switches_of(plan, underlay))
+    for view in (views[0], views[-1]):
+        (own,) = eos.own(view, underlay).values()
+        (shared,) = eos.shared(view.run, underlay, ports_used(view.run)).values()
+        done = subprocess.run(
+            [str(frr_tools.python_tools() / "python"), str(HERE / "frr_avd.py")],
+            input=json.dumps(structured(view, underlay)), capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        answer = json.loads(done.stdout)
+        assert answer["violations"] == []
+        ours, theirs = lines(own) | lines(shared), lines(answer["text"])
+        assert ours - theirs == set()
+        assert theirs - ours == set()

@@ -1,0 +1,223 @@
+"""The rendered FRR configuration on real daemons: every loopback over all equal paths, and the loss of a spine.
+
+Two underlays run: the example's two planes of rails, and a small Clos of three tiers with two pods. What is expected of
+routes is counted out of the plan's wiring, not written down here.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import frr_lab
+import frr_tools
+import pytest
+
+import supercloud as sc
+from supercloud.plan.model import Plan
+from supercloud.primitives.nodes import HostSet
+
+ROOT = Path(__file__).resolve().parents[3]
+
+CLOS = """\
+name: clos
+catalog: catalog
+site: {kind: onprem, location: stockholm}
+scheduler: {kind: slurm, version: "25.11"}
+pools: [{name: train, machine: dgx-h100, nodes: 8, fabrics: [compute]}]
+fabrics:
+  - name: compute
+    kind: roce
+    shape: clos
+    switch: lab-8
+    os: frr
+    rails: 1
+    su: 2
+    leaf_up: 3
+    racks_per_pod: 2
+"""
+SWITCH = """\
+name: lab-8
+title: Eight ports for the laboratory
+source: [this test]
+vendor: Lab
+kind: ethernet
+modes: [{ports: 8, speed: 400 Gb/s}]
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _parts() -> None:
+    frr_tools.debian(("/usr/lib/frr/bgpd", "frr"), ("ip", "iproute2"), ("ping", "iputils-ping"), ("sysctl", "procps"))
+
+
+@pytest.fixture(scope="module")
+def clos(tmp_path_factory: pytest.TempPathFactory) -> Iterator[frr_lab.Lab]:
+    folder = tmp_path_factory.mktemp("clos")
+    (folder / "catalog" / "switches").mkdir(parents=True)
+    (folder / "catalog" / "switches" / "lab-8.yaml").write_text(SWITCH)
+    (folder / "cluster.yaml").write_text(CLOS)
+    yield from _lab(sc.resolve(sc.load(folder / "cluster.yaml")), [0, 3, 7])
+
+
+@pytest.fixture(scope="module")
+def planes() -> Iterator[frr_lab.Lab]:
+    yield from _lab(sc.resolve(sc.load(ROOT / "examples/06-roce-small/cluster.yaml")), [0, 15])
+
+
+def _lab(plan: Plan, nodes: list[int]) -> Iterator[frr_lab.Lab]:
+    assert not plan.errors, plan.errors
+    assert plan.networks is not None
+    hosts = list(HostSet(tuple(pool.hosts for pool in plan.pools)))
+    with frr_lab.running(plan, plan.networks.underlays[0], {hosts[node]: node for node in nodes}) as lab:
+        bundle = sc.render(plan, "roce")
+        fabric = lab.underlay.fabric
+        for name in lab.nodes:  # the nodes' own script gives them their addresses and routes
+            script = lab.folder / f"{name}.sh"
+            script.write_text(bundle[f"{fabric}/nodes/{plan.pools[0].name}/roce-rails.sh"])
+            lab.within(name, "bash", str(script), "ip", name)
+        yield lab
+
+
+RANK = {"leaf": 0, "spine": 1, "core": 2}
+
+
+def reach(lab: frr_lab.Lab, other: str, without: str) -> tuple[dict[str, int], dict[str, int]]:
+    """Distance to a switch from every other, going down only, and going up first: never down and up again, because
+    the spines of a pod share an AS number and so refuse each other's routes.
+    """
+    links = {
+        name: {peer.switch for peer in view.peers} - {without} for name, view in lab.views.items() if name != without
+    }
+    rank = {name: RANK[view.run.tier.name] for name, view in lab.views.items()}
+    down, edge = {other: 0}, [other]
+    while edge:
+        higher = {peer: down[name] + 1 for name in edge for peer in links[name] if rank[peer] > rank[name]}
+        edge = [name for name in higher if name not in down]
+        down |= {name: higher[name] for name in edge}
+    up = dict(down)
+    for name in sorted(links, key=lambda item: -rank[item]):
+        ways = [up[peer] + 1 for peer in links[name] if rank[peer] > rank[name] and peer in up]
+        if ways:
+            up[name] = min([*ways, up.get(name, 99)])
+    return down, up
+
+
+def paths(lab: frr_lab.Lab, one: str, down: dict[str, int], up: dict[str, int], without: str) -> int:
+    """Links out of a switch that begin a shortest way: counted in the graph of the plan."""
+    if one not in up:
+        return 0
+    rank = {name: RANK[view.run.tier.name] for name, view in lab.views.items()}
+    return sum(
+        1 for peer in lab.views[one].peers
+        if peer.switch != without
+        and (up if rank[peer.switch] > rank[one] else down).get(peer.switch) == up[one] - 1
+    )  # fmt: skip
+
+
+def next_hops(lab: frr_lab.Lab, name: str, prefix: str) -> int:
+    """What the kernel has: next hops of a route."""
+    found = json.loads(lab.within(name, "ip", "-j", "route", "show", prefix) or "[]")
+    if not found:
+        return 0
+    return len(found[0]["nexthops"]) if "nexthops" in found[0] else 1
+
+
+def wrong_routes(lab: frr_lab.Lab, without: str = "") -> list[str]:
+    """Loopbacks that a switch does not reach over exactly as many links as the wiring has."""
+    wrong = []
+    distances = {other: reach(lab, other, without) for other in lab.views if other != without}
+    for one in distances:
+        routes = {item["dst"]: len(item.get("nexthops", [0])) for item in
+                  json.loads(lab.within(one, "ip", "-j", "route", "show", "table", "main"))}  # fmt: skip
+        for other, (down, up) in distances.items():
+            if other != one:
+                wanted = paths(lab, one, down, up, without)
+                found = routes.get(lab.views[other].loopback, 0)
+                if found != wanted:
+                    wrong.append(f"{one} to {other}: {found} next hops, not {wanted}")
+    return wrong
+
+
+def established(lab: frr_lab.Lab) -> list[str]:
+    """Sessions that are not up."""
+    wrong = []
+    for name in lab.views:
+        peers = json.loads(lab.vtysh(name, "show bgp ipv4 unicast summary json"))["peers"]
+        if len(peers) != len(lab.views[name].peers):
+            wrong.append(f"{name}: {len(peers)} sessions")
+        wrong += [f"{name} {port}: {peer['state']}" for port, peer in peers.items() if peer["state"] != "Established"]
+    return wrong
+
+
+@pytest.mark.parametrize("which", ["clos", "planes"])
+def test_every_loopback_over_all_paths(which: str, request: pytest.FixtureRequest) -> None:
+    lab = request.getfixturevalue(which)
+    frr_lab.eventually("every session is up", lambda: established(lab)[:5])
+    took = frr_lab.eventually("every loopback is reached over all paths", lambda: wrong_routes(lab)[:5])
+    print(
+        f"{which}: {len(lab.views)} switches, "
+        f"{sum(len(view.peers) for view in lab.views.values()) // 2} links, {took:.1f} s"
+    )
+
+
+@pytest.mark.parametrize("which", ["clos", "planes"])
+def test_a_node_reaches_every_rail_of_another(which: str, request: pytest.FixtureRequest) -> None:
+    lab = request.getfixturevalue(which)
+    rails = lab.underlay.rails
+    nodes = list(lab.nodes.items())
+    (one, first), (_, last) = nodes[0], nodes[-1]
+    frr_lab.eventually("routes are there", lambda: wrong_routes(lab)[:5])
+    for here in rails.links(first):
+        for there in rails.links(last):
+            if here.plane == there.plane and (lab.underlay.wiring.tiers[0].count > 8 or here.nic == there.nic):
+                lab.within(one, "ping", "-c1", "-W2", "-I", here.address, there.address)
+    if lab.underlay.wiring.planes > 1:  # planes are apart
+        here, there = rails.link(first, 0, 0), rails.link(last, 0, 1)
+        with pytest.raises(AssertionError):
+            lab.within(one, "ping", "-c1", "-W1", "-I", here.address, there.address)
+
+
+@pytest.mark.parametrize("which", ["clos", "planes"])
+def test_leaves_announce_one_prefix(which: str, request: pytest.FixtureRequest) -> None:
+    lab = request.getfixturevalue(which)
+    leaves = [view for view in lab.views.values() if view.prefix]
+    seen = json.loads(lab.within(leaves[0].name, "ip", "-j", "route", "show", "proto", "bgp"))
+    far = {item["dst"] for item in seen}
+    for leaf in leaves[1:]:
+        if leaf.run.place(leaf.index)[0] == 0:
+            assert str(leaf.prefix) in far
+            assert not any(f"{node.address}/31" in far for node in leaf.nodes)
+
+
+def test_the_loss_of_a_spine_is_survived(clos: frr_lab.Lab) -> None:
+    frr_lab.eventually("routes are there", lambda: wrong_routes(clos)[:5])
+    nodes = list(clos.nodes.items())
+    (one, first), (_, last) = nodes[0], nodes[-1]
+    here, there = clos.underlay.rails.link(first, 0), clos.underlay.rails.link(last, 0)
+    spine = next(name for name, view in clos.views.items() if view.run.tier.name == "spine")
+    before = next_hops(clos, clos.views[leaf_of(clos)].name, clos.views[far_leaf(clos)].loopback)
+    pinging = subprocess.Popen(
+        ["ip", "netns", "exec", clos.tag + one, "ping", "-i", "0.2", "-c", "60", "-W", "1", "-I", here.address,
+         there.address],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    clos.stop_switch(spine)
+    frr_lab.eventually("routes go round the spine", lambda: wrong_routes(clos, without=spine)[:5], 30)
+    after = next_hops(clos, leaf_of(clos), clos.views[far_leaf(clos)].loopback)
+    clos.start_switch(spine)
+    frr_lab.eventually("routes come back", lambda: wrong_routes(clos)[:5], 60)
+    out, _ = pinging.communicate(timeout=60)
+    received = int(out.split(" received")[0].split(", ")[-1])
+    assert (before, after) == (3, 2)
+    assert received >= 54, out[-300:]
+
+
+def leaf_of(lab: frr_lab.Lab) -> str:
+    return next(name for name, view in lab.views.items() if view.run.tier.name == "leaf")
+
+
+def far_leaf(lab: frr_lab.Lab) -> str:
+    return [name for name, view in lab.views.items() if view.run.tier.name == "leaf"][-1]

@@ -1,0 +1,133 @@
+"""The rendered SuperPOD fabric under ibsim, brought up by the real OpenSM with the rendered files."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from opensm_lab import Network, Running, simulated  # noqa: E402
+
+import supercloud as sc  # noqa: E402
+from supercloud.targets import render  # noqa: E402
+
+SPEC = HERE.parents[2] / "examples" / "02-superpod" / "cluster.yaml"
+HOST = "train-0001 mlx5_11"
+RESTRICTED = """
+    guids: found.txt
+    partitions: [{tenant: llm, hosts: "train-[0001-0064]"}, {tenant: vision, hosts: "train-[0065-0127]"}]
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def installed() -> None:
+    subprocess.run([str(HERE / "opensm_install.sh")], check=True, capture_output=True, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def network() -> str:
+    return render(sc.resolve(sc.load(SPEC)), "cabling")["compute.net"]
+
+
+@pytest.fixture(scope="module")
+def running(network: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with simulated(tmp_path_factory.mktemp("ibsim"), network, HOST) as found:
+        yield found
+
+
+def placed(spec: Path, folder: Path) -> Path:
+    """The rendered subnet manager's files, and opensm.conf with their folder for /etc/opensm: nothing else differs."""
+    bundle = render(sc.resolve(sc.load(spec)), "infiniband")
+    for path, text in bundle.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text.replace("/etc/opensm", str(folder)))
+    return folder / "compute" / "opensm.conf"
+
+
+def is_up_by_ftree(log: str) -> None:
+    assert "SUBNET UP" in log
+    assert "ftree tables configured on all switches" in log
+    assert re.search(r"Fabric has 16 switches at rank 0 \(roots\)", log)
+    assert re.search(r"Fabric has 32 switches at rank 1 \(32 of them leafs\)", log)
+    assert "Fabric has 1020 CAs" in log, "127 x 8 nodes' ports and 4 of the managers"
+    for bad in ("fall back", "falling back", "updn tables", "minhop tables", "ERR "):
+        assert bad.lower() not in log.lower(), next(line for line in log.splitlines() if bad.lower() in line.lower())
+
+
+def verified(spec: Path, output: Path) -> tuple[int, list[dict[str, object]]]:
+    done = subprocess.run(
+        [sys.executable, "-m", "supercloud", "verify-cabling", str(spec), str(output), "--json"],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode in (0, 1), done.stderr
+    return done.returncode, json.loads(done.stdout)["differences"]
+
+
+def test_the_fat_tree_comes_up_and_has_our_cables(running: Running, tmp_path: Path) -> None:
+    is_up_by_ftree(running.bring_up(placed(SPEC, tmp_path)))
+    assert verified(SPEC, running.discover()) == (0, [])
+
+
+def test_with_roots_and_partitions_by_guid(running: Running, tmp_path: Path) -> None:
+    (tmp_path / "found.txt").write_text(running.discover().read_text())
+    text = SPEC.read_text()
+    line = next(item for item in text.splitlines() if "manager:" in item)
+    spec = tmp_path / "cluster.yaml"
+    spec.write_text(text.replace(line, line + RESTRICTED))
+    conf = placed(spec, tmp_path / "etc")
+    assert len((conf.parent / "root-guids.conf").read_text().split()) == 16
+    partitions = (conf.parent / "partitions.conf").read_text()
+    assert partitions.count("0x0000") == 1016
+    log = running.bring_up(conf)
+    is_up_by_ftree(log)
+    ours, theirs = (running.run("smpquery", "pkeys", str(lid)) for lid in lids(running, "train-0002", "train-0100"))
+    assert "0x8010" in ours and "0x8011" not in ours
+    assert "0x8011" in theirs and "0x8010" not in theirs
+
+
+def lids(running: Running, *hosts: str) -> list[int]:
+    found = running.discover().read_text()
+    return [int(re.search(rf'"{host} mlx5_11" lid (\d+)', found)[1]) for host in hosts]  # type: ignore[index]
+
+
+def test_injected_faults_are_found_and_nothing_else(network: str, tmp_path: Path) -> None:
+    cables = Network(network)
+    one, other = ("train-0005 mlx5_11", 1), ("train-0006 mlx5_11", 1)  # a swapped pair
+    first, second = cables.cut(one), cables.cut(other)
+    cables.join(one, second)
+    cables.join(other, first)
+    cables.cut(("compute-leaf-010", 40))  # a missing cable
+    moved = ("train-0100 mlx5_11", 1)  # a wrong port
+    cables.cut(moved)
+    cables.join(moved, ("compute-leaf-032", 32))
+    with simulated(tmp_path / "faults", cables.text(), HOST) as faulty:
+        code, found = verified(SPEC, faulty.discover())
+    assert code == 1
+    assert [item["kind"] for item in found] == ["swapped", "wrong", "missing"]
+    swapped, wrong, missing = (str(item["problem"]) for item in found)
+    assert "train-0005:OSFP1P1 > compute-leaf-001:1/3/1" in swapped and "train-0006:OSFP1P1" in swapped
+    assert wrong == "train-0100:OSFP1P1 leads to compute-leaf-032:1/16/2, not to compute-leaf-025:1/2/2"
+    assert missing == "compute-leaf-010:1/20/2 > compute-spine-004:1/10/2 is not there"
+
+
+@pytest.mark.parametrize(("fabric", "host"), [("compute", "mlx5_11"), ("storage", "mlx5_0")])
+def test_networks_with_splitters_come_up_too(fabric: str, host: str, tmp_path: Path) -> None:
+    spec = SPEC.parents[1] / "05-superpod-networks" / "cluster.yaml"
+    plan = sc.resolve(sc.load(spec))
+    files = render(plan, "infiniband")
+    for name in ("opensm.conf", "partitions.conf"):
+        text = files[f"{fabric}/{name}"].replace(f"/etc/opensm/{fabric}", str(tmp_path))
+        (tmp_path / name).write_text(text)
+    network = render(plan, "cabling")[f"{fabric}.net"]
+    with simulated(tmp_path / "ibsim", network, f"train-0001 {host}") as running:
+        log = running.bring_up(tmp_path / "opensm.conf")
+        assert "SUBNET UP" in log and "ftree tables configured on all switches" in log
+        assert verified(spec, running.discover()) == (0, [])

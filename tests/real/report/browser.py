@@ -1,0 +1,101 @@
+"""A headless Chromium, spoken to by the WebDriver protocol: a page opened, programs run in it, pictures taken."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import socket
+import subprocess
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+FLAGS = (
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars", "--no-pings",
+)  # fmt: skip
+
+
+class Browser:
+    """One browser with a profile of its own."""
+
+    def __init__(self, profile: Path) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.process = subprocess.Popen(
+            ["chromedriver", f"--port={port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env=os.environ | {"HOME": str(profile)},
+        )  # fmt: skip
+        self.root = f"http://127.0.0.1:{port}"
+        options = {"args": [*FLAGS, f"--user-data-dir={profile}"], "binary": "/usr/bin/chromium"}
+        wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
+        for attempt in range(60):
+            try:
+                self.session = ""
+                made = self._ask("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
+                break
+            except ConnectionError:
+                time.sleep(0.1 + attempt / 100)
+        else:
+            raise ConnectionError("chromedriver does not answer")
+        self.session = f"/session/{made['sessionId']}"
+
+    def _ask(self, method: str, path: str, body: Any = None) -> Any:
+        data = json.dumps(body).encode() if body is not None else None
+        request = urllib.request.Request(self.root + path, data, {"Content-Type": "application/json"}, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=120) as answer:
+                return json.loads(answer.read())["value"]
+        except urllib.error.HTTPError as error:
+            raise AssertionError(error.read().decode()[:2000]) from None
+        except urllib.error.URLError as error:
+            raise ConnectionError(str(error)) from None
+
+    def devtools(self, command: str, **params: Any) -> Any:
+        """A command of the DevTools protocol."""
+        return self._ask("POST", f"{self.session}/goog/cdp/execute", {"cmd": command, "params": params})
+
+    def size(self, width: int, height: int, phone: bool = False) -> None:
+        """A screen of that size."""
+        self.devtools(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone
+        )
+
+    def colours(self, scheme: str, media: str = "") -> None:
+        """Light or dark; and on screen or on paper."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.devtools("Emulation.setEmulatedMedia", media=media, features=features)
+
+    def open(self, page: Path) -> float:
+        """Open a page; the seconds until its search works."""
+        self._ask("POST", f"{self.session}/url", {"url": page.resolve().as_uri()})
+        return float(self.run("return window.supercloud.ready")) / 1000
+
+    def run(self, program: str, *arguments: Any) -> Any:
+        """What a program returns in the page."""
+        return self._ask("POST", f"{self.session}/execute/sync", {"script": program, "args": list(arguments)})
+
+    def log(self) -> list[str]:
+        """What the page said on its console since it was asked last."""
+        return [entry["message"] for entry in self._ask("POST", f"{self.session}/se/log", {"type": "browser"})]
+
+    def shot(self, file: Path, whole: bool = False) -> None:
+        """A picture of the screen, or of the whole page."""
+        taken = self.devtools("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        file.write_bytes(base64.b64decode(taken["data"]))
+
+    def paper(self, file: Path) -> None:
+        """The page as printed, PDF."""
+        printed = self.devtools("Page.printToPDF", printBackground=True, preferCSSPageSize=True)
+        file.write_bytes(base64.b64decode(printed["data"]))
+
+    def close(self) -> None:
+        """Close the browser and its driver."""
+        try:
+            self._ask("DELETE", self.session)
+        finally:
+            self.process.terminate()
+            self.process.wait(10)

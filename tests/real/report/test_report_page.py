@@ -1,0 +1,141 @@
+"""The report in a real browser: quick, quiet, legible on three screens and on paper, and its search finds things."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from browser import Browser
+
+from supercloud.plan.model import Plan
+from supercloud.topology import Fabric as Wiring
+
+SCREENS = {"phone": (390, 844), "laptop": (1280, 800), "wide": (1920, 1200)}
+NAMES = ("superpod", "03-nvl72", "04-roce-24k", "site")
+OVERLAPS = Path(__file__).with_name("overlaps.js").read_text()
+ASK = """
+const input = document.getElementById("find");
+input.value = arguments[0];
+input.dispatchEvent(new Event("input"));
+return document.getElementById("answer").innerText;
+"""
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("screen", SCREENS)
+def test_legible(browser: Browser, pages: dict[str, Path], name: str, scheme: str, screen: str, tmp_path: Path) -> None:
+    browser.size(*SCREENS[screen], phone=screen == "phone")
+    browser.colours(scheme)
+    seconds = browser.open(pages[name])
+    assert browser.log() == []
+    assert seconds < 2
+    width = browser.run("return document.documentElement.scrollWidth")
+    assert width <= SCREENS[screen][0]  # nothing makes the page itself scroll sideways
+    for row in range(min(browser.run("return window.supercloud.D.rows"), 3)):
+        browser.run("window.supercloud.showRow(arguments[0])", row)
+        assert browser.run(OVERLAPS) == []
+    ground, ink = browser.run("const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]")
+    light = [sum(int(part) for part in colour[4:-1].split(",")) for colour in (ground, ink)]
+    assert (light[0] > light[1]) == (scheme == "light") and abs(light[0] - light[1]) > 450
+    browser.shot(tmp_path / f"{name}-{screen}-{scheme}.png")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_search_finds_a_node_a_switch_a_port_a_cable_and_a_rack(
+    browser: Browser, pages: dict[str, Path], plans: dict[str, Plan], name: str
+) -> None:
+    plan = plans[name]
+    browser.size(1280, 800)
+    browser.open(pages[name])
+    pool, fabric = plan.pools[0], plan.fabrics[0]
+    wiring = fabric.wiring
+    assert isinstance(wiring, Wiring) and plan.layout
+    last = list(pool.hosts)[-1]
+    said = browser.run(ASK, last)
+    assert pool.addresses[pool.nodes - 1] in said and pool.machine.name in said
+    rack = next(
+        rack for rack in plan.layout.racks for item in rack.items
+        if (item.what, item.of) == ("node", pool.name) and item.first + item.count == pool.nodes
+    )  # fmt: skip
+    assert rack.name in said
+    assert browser.run("return document.querySelectorAll('#racks .found').length") == 1
+    assert browser.run("return document.querySelector('#racks .found').dataset.node") == last
+    for nic in range(wiring.node_ports // wiring.planes):
+        link = wiring.attachment(pool.nodes - 1, nic)
+        said = browser.run(ASK, f"{last}:{link.source_port + 1}")
+        leaf = f"{fabric.name}-leaf-{link.target + 1:0{max(3, len(str(fabric.switches('leaf'))))}d}"
+        assert f"{leaf} port {link.target_port + 1}" in said
+        assert f"{last} port {link.source_port + 1}" in browser.run(ASK, f"{leaf}:{link.target_port + 1}")
+    said = browser.run(ASK, f"{fabric.name}:leaf-spine:1")
+    assert "cable" in said and f"{fabric.name}-spine-" in said
+    assert rack.name in browser.run(ASK, rack.name)
+    assert "Nothing is called" in browser.run(ASK, "nowhere<b>")
+    assert browser.run("return document.querySelectorAll('#answer b').length") == 0
+    assert last in browser.run(ASK, last[:-1])
+    assert browser.log() == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_cable_is_the_topologys(
+    browser: Browser, pages: dict[str, Path], plans: dict[str, Plan], name: str
+) -> None:
+    browser.open(pages[name])
+    for index, fabric in enumerate(fabric for fabric in plans[name].fabrics if isinstance(fabric.wiring, Wiring)):
+        assert isinstance(fabric.wiring, Wiring)
+        for place, group in enumerate(fabric.wiring.link_groups):
+            step = max(1, group.count // 6000)
+            numbers = range(0, group.count, step)
+            drawn = browser.run(
+                "const { D, ENDS } = window.supercloud, g = D.fabrics[arguments[0]].groups[arguments[1]], found = [];"
+                "for (let n = 0; n < g.count; n += arguments[2]) found.push(ENDS[g.rule](g, n)); return found;",
+                index, place, step,
+            )  # fmt: skip
+            assert drawn == [[int(part) for part in group.ends(number)] for number in numbers]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_elevations_show_each_node_once(
+    browser: Browser, pages: dict[str, Path], plans: dict[str, Plan], name: str
+) -> None:
+    browser.open(pages[name])
+    shown: Counter[str] = Counter()
+    for row in range(browser.run("return window.supercloud.D.rows")):
+        shown.update(browser.run(
+            "window.supercloud.showRow(arguments[0]);"
+            "return [...document.querySelectorAll('#racks [data-node]')].map((node) => node.dataset.node)", row
+        ))  # fmt: skip
+    assert shown == Counter(host for pool in plans[name].pools for host in pool.hosts)
+
+
+def test_rows_are_chosen_by_hand_and_by_the_row_plan(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.size(1280, 800)
+    browser.open(pages["site"])
+    browser.run("document.getElementById('after').click()")
+    assert browser.run("return document.querySelector('#racks figure').id") == "rack-r02-01"
+    browser.run("document.querySelector('#rows [data-rack=r05-03]').dispatchEvent(new Event('click', {bubbles: true}))")
+    assert browser.run("return document.querySelector('#racks .found').closest('figure').id") == "rack-r05-03"
+
+
+@pytest.mark.parametrize("name", ["superpod", "03-nvl72"])
+def test_on_paper(browser: Browser, pages: dict[str, Path], plans: dict[str, Plan], name: str, tmp_path: Path) -> None:
+    browser.size(1280, 800)
+    browser.colours("light")
+    browser.open(pages[name])
+    browser.paper(tmp_path / "report.pdf")
+    from subprocess import run
+
+    text = run(
+        ["pdftotext", "-layout", tmp_path / "report.pdf", "-"], capture_output=True, text=True, check=True
+    ).stdout
+    for host in (host for pool in plans[name].pools for host in pool.hosts):
+        assert host in text  # every row is printed, not only the one on the screen
+    for word in ("Row plan", "Elevations", "Power", "Cooling", "Cost"):
+        assert word in text
+    browser.size(1000, 1400)
+    browser.run("window.supercloud.showAll()")
+    browser.colours("light", media="print")
+    assert browser.run(OVERLAPS) == []
+    assert browser.run("return getComputedStyle(document.querySelector('nav')).display") == "none"
+    browser.colours("light")

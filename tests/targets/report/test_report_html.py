@@ -1,0 +1,171 @@
+"""The report is one well-formed page that fetches nothing, small, the same each time, and true to the plan."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from plan.test_resolve import planned, train
+from samples import EXAMPLES
+
+from supercloud.plan.model import Plan
+from supercloud.plan.resolve import resolve
+from supercloud.spec.loader import load
+from supercloud.targets.report import pictures, report
+from supercloud.topology import Fabric as Wiring
+
+VOID = {"meta", "input", "link", "br"}
+HALL = {"rack": {"type": "orv3-48u", "nodes": 4}, "power": {"budget": "40 MW", "feeds": 2, "redundancy": "2N"}}
+
+
+class Page(HTMLParser):
+    """Counts elements, and fails where one is not closed by its own end."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.identities: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        self.identities += [value or "" for name, value in attrs if name == "id"]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+
+
+def data_of(page: str) -> dict[str, Any]:
+    (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    return dict(json.loads(text))
+
+
+@pytest.fixture(scope="module", params=EXAMPLES, ids=[path.parent.name for path in EXAMPLES])
+def plan(request: pytest.FixtureRequest) -> Plan:
+    return resolve(load(request.param))
+
+
+@pytest.fixture(scope="module")
+def page(plan: Plan) -> str:
+    return report(plan)
+
+
+def test_well_formed_with_one_of_each_name(page: str) -> None:
+    found = Page(page)
+    assert len(found.identities) == len(set(found.identities))
+    targets = [value[1:] for tag, name, value in found.attributes if (tag, name) == ("a", "href")]
+    assert set(targets) <= set(found.identities)
+    for svg in re.findall(r"<svg.*?</svg>", page.replace("\\u003c", "<"), re.S):
+        ElementTree.fromstring(svg.replace('\\"', '"'))
+
+
+def test_fetches_nothing(page: str) -> None:
+    assert set(re.findall(r"https?://[^\s\"\\<]*", page)) <= {"http://www.w3.org/2000/svg"}
+    assert not re.search(r"@import|url\(|<iframe|<img|<object|fetch\(|XMLHttpRequest|import\(|WebSocket", page)
+    found = Page(page)
+    assert not [item for item in found.attributes if item[1] == "src"]
+    assert [item[2] for item in found.attributes if item[:2] == ("link", "href")] == ["data:,"]
+
+
+def test_the_same_each_time(plan: Plan, page: str) -> None:
+    assert report(plan) == page
+
+
+def test_every_node_and_server_stands_once(plan: Plan, page: str) -> None:
+    if plan.layout is None:
+        return
+    drawn = "".join(rack["svg"] for rack in data_of(page)["racks"])
+    nodes = Counter(re.findall(r'data-node="([^"]*)"', drawn))
+    assert nodes == Counter(host for pool in plan.pools for host in pool.hosts)
+    servers = Counter(re.findall(r'data-server="([^"]*)"', drawn))
+    assert all(count == 1 for name, count in servers.items() if name.rpartition("-")[2].isdigit())
+    switches = Counter(re.findall(r'data-switch="([^"]*)"', drawn))
+    boxes = sum(-(-tier.count // tier.switch.chips) for fabric in plan.fabrics for tier in fabric.tiers)
+    assert set(switches.values()) <= {1} and len(switches) in (0, boxes)
+
+
+def test_links_are_given_as_the_rules_of_the_topology(plan: Plan, page: str) -> None:
+    for fabric in data_of(page)["fabrics"]:
+        wiring = next(item.wiring for item in plan.fabrics if item.name == fabric["name"])
+        assert isinstance(wiring, Wiring)
+        assert [group["count"] for group in fabric["groups"]] == [group.count for group in wiring.link_groups]
+        assert {group["rule"] for group in fabric["groups"]} <= {"node", "reserved", "tier", "ring"}
+        for given, group in zip(fabric["groups"], wiring.link_groups, strict=True):
+            for name, value in given.items():
+                if name not in ("name", "source", "target", "rule", "count"):
+                    assert value == (list(map(list, group.places)) if name == "places" else getattr(group, name))
+
+
+def test_every_picture_is_a_file_of_its_own(plan: Plan) -> None:
+    found = pictures(plan)
+    racks = plan.layout.racks if plan.layout else ()
+    assert {f"racks/{rack.name}.svg" for rack in racks} <= set(found)
+    for text in found.values():
+        root = ElementTree.fromstring(text)
+        assert root.tag.endswith("svg") and root.get("viewBox") and "prefers-color-scheme" in text
+        assert "var(--ink)" in text and "--ink:" in text
+
+
+def test_findings_are_shown_and_markup_in_them_is_text() -> None:
+    suppress = [{"check": "power-budget", "reason": "</script><script>alert(1)</script><b>&"}]
+    plan = planned(facility={"power": {"budget": "1 MW"}}, suppress=suppress)
+    page = report(plan)
+    Page(page)
+    assert "alert(1)" in page and "<script>alert" not in page and page.count("</script>") == 2
+    for finding in plan.findings:
+        assert finding.check != "x" and (finding.problem[:20].split("<")[0] in page)
+
+
+def test_a_plan_with_errors_is_drawn_with_its_errors() -> None:
+    page = report(planned(pools=train("dgx-h10", 4)))
+    Page(page)
+    assert 'class="finding error"' in page and "dgx-h10" in page
+
+
+def test_clouds_and_plans_without_racks() -> None:
+    page = report(planned(storage=[{"name": "s", "kind": "nfs", "mount": "/s"}]))
+    Page(page)
+    assert "set facility.rack" in page or 'id="racks"' in page
+    cloud = planned(site={"kind": "aws", "region": "us-east-1"}, fabrics=[{"name": "compute", "kind": "efa"}])
+    Page(report(cloud))
+
+
+def test_size_and_time_of_16384_accelerators() -> None:
+    plan = planned(pools=train("dgx-h100", 2048), facility=HALL)
+    start = time.perf_counter()
+    page = report(plan)
+    seconds = time.perf_counter() - start
+    assert len(page.encode()) <= 10_000_000 and len(data_of(page)["racks"]) > 512
+    assert seconds < 5, seconds  # it takes some 0.3 s; the rest is room for a busy machine
+
+
+def test_the_verb(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "supercloud", "report", str(EXAMPLES[1])]
+    ran = subprocess.run(
+        [*command, "-o", str(tmp_path / "r.html"), "--svg", str(tmp_path / "svg")], capture_output=True, text=True
+    )
+    assert ran.returncode == 0 and ran.stdout.strip() == str(tmp_path / "r.html") and "next: open" in ran.stderr
+    Page((tmp_path / "r.html").read_text())
+    assert (tmp_path / "svg" / "rows.svg").is_file() and (tmp_path / "svg" / "racks" / "r01-01.svg").is_file()
+    ran = subprocess.run([*command, "-o", str(tmp_path), "--json"], capture_output=True, text=True)
+    assert ran.returncode == 2 and "is a folder" in ran.stderr and "Traceback" not in ran.stderr
+    (tmp_path / "file").write_text("")
+    ran = subprocess.run([*command, "-o", str(tmp_path / "file" / "r.html")], capture_output=True, text=True)
+    assert ran.returncode == 1 and "cannot write" in ran.stderr and "Traceback" not in ran.stderr

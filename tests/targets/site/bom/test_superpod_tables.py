@@ -1,0 +1,103 @@
+"""The published bill of the four-unit H100 SuperPOD (RA-11333-001 V11, tables 7 and 8), line by line from the spec."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+import supercloud as sc
+from supercloud.spec.loader import loads
+from supercloud.targets import render
+
+SPEC = Path(__file__).parents[4] / "examples" / "05-superpod-networks" / "cluster.yaml"
+
+
+@pytest.fixture(scope="module")
+def bill() -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(render(sc.resolve(sc.load(SPEC)), "bom")["bom.csv"])))
+
+
+def count(bill: list[dict[str, str]], section: str, *words: str) -> int:
+    return sum(
+        int(row["count"]) for row in bill
+        if row["section"] == section and all(word in f"{row['item']} {row['product']}" for word in words)
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("published", "section", "words"),
+    [
+        (127, "machines", ["dgx-h100"]),
+        (4, "machines", ["UFM 3.1 appliance"]),
+        (4, "machines", ["mgmt"]),
+        (38, "racks", ["rack, 48 units"]),
+        (96, "racks", ["raritan-px3-5878i2r"]),
+        (12, "racks", ["raritan-px3-5747v"]),
+        (48, "switches", ["nvidia-qm9700", "compute"]),
+        (16, "switches", ["nvidia-qm9700", "storage"]),
+        (8, "switches", ["nvidia-sn4600c"]),
+        (8, "switches", ["nvidia-sn2201"]),
+        # compute: 2040 NDR (1016 + 1024), 2 NDR200, 1536 switch OSFP, 508 DGX OSFP, 4 UFM
+        (1016, "cables of compute", ["nvidia-mfp7e10", "node to leaf"]),
+        (1024, "cables of compute", ["nvidia-mfp7e10", "leaf to spine"]),
+        (2, "cables of compute", ["nvidia-mfp7e20", "compute-manager to leaf"]),
+        (1536, "cables of compute", ["finned top", "nvidia-mma4z00-ns"]),
+        (508, "cables of compute", ["nvidia-mma4z00-ns-flt"]),
+        (4, "cables of compute", ["QSFP112", "compute-manager"]),
+        # storage: 494 NDR, 48 2x200 to storage, 2 and 4 for managers, 254 DGX QSFP112
+        (494, "cables of storage", ["nvidia-mfp7e10"]),
+        (48, "cables of storage", ["nvidia-mfp7e20", "appliance to leaf"]),
+        (2, "cables of storage", ["nvidia-mfp7e20", "storage-manager to leaf"]),
+        (4, "cables of storage", ["nvidia-mfp7e20", "mgmt to leaf"]),
+        (254, "cables of storage", ["QSFP112", "in node"]),
+        # in-band: 254, 8 management, 4 uplinks, 6 between leaves, 8 NFS, 24 leaf to core
+        (254, "cables of in-band", ["node to leaf"]),
+        (8, "cables of in-band", ["mgmt to leaf"]),
+        (4, "cables of in-band", ["spine to building", "CWDM4"]),
+        (6, "cables of in-band", ["leaf to leaf"]),
+        (8, "cables of in-band", ["nfs to leaf"]),
+        (24, "cables of in-band", ["leaf to spine"]),
+        # out of band: 127 DGX, 64 InfiniBand and 8 Ethernet switches, 8 of managers, 108 PDU, 16 uplinks of 100G
+        (127, "cables of management", ["node to leaf"]),
+        (48, "cables of management", [" compute-", "e to leaf"]),
+        (108, "cables of management", ["pdu to leaf"]),
+        (16, "cables of management", ["leaf to spine", "qsfp28"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else str(value),
+)
+def test_line(bill: list[dict[str, str]], published: int, section: str, words: list[str]) -> None:
+    if words == [" compute-", "e to leaf"]:
+        words = ["compute-"]
+        assert count(bill, section, "compute-leaf to leaf") + count(bill, section, "compute-spine to leaf") == published
+        return
+    assert count(bill, section, *words) == published
+
+
+def test_out_of_band_devices(bill: list[dict[str, str]]) -> None:
+    section = "cables of management"
+    infiniband = sum(count(bill, section, f"{network}-{tier} to leaf")
+                     for network in ("compute", "storage") for tier in ("leaf", "spine"))  # fmt: skip
+    ethernet = sum(count(bill, section, f"in-band-{tier} to leaf") for tier in ("leaf", "spine"))
+    managers = sum(count(bill, section, f"{name} to leaf") for name in ("compute-manager", "storage-manager", "mgmt"))
+    assert (infiniband, ethernet, managers) == (64, 8, 8)
+
+
+def test_what_is_published_otherwise(bill: list[dict[str, str]]) -> None:
+    """Storage optics of switches: 369 published; a module in every cage in use makes 374."""
+    assert count(bill, "cables of storage", "finned top") == 374
+
+
+def test_part_numbers_where_they_are_sourced(bill: list[dict[str, str]]) -> None:
+    parts = {row["product"]: row["part_number"] for row in bill if row["part_number"]}
+    assert parts["nvidia-qm9700"] and parts["nvidia-mma4z00-ns"] == "980-9I510-00NS00"
+    assert parts["nvidia-mma4z00-ns-flt"] == "980-9I51A-00NS00"
+
+
+def test_spares_are_rounded_up_item_by_item() -> None:
+    text = SPEC.read_text().replace("cabling: {media: [fibre]}", "cabling: {media: [fibre], spares: 0.02}")
+    bill = list(csv.DictReader(io.StringIO(render(sc.resolve(loads(text, str(SPEC))), "bom")["bom.csv"])))
+    node = next(row for row in bill if "nvidia-mma4z00-ns-flt" in row["product"])
+    assert (node["count"], node["spares"]) == ("508", "11")

@@ -1,0 +1,156 @@
+"""Cables: numbers, names, kinds and lengths."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import supercloud as sc
+from supercloud.plan.cables import CableTable, cables_of
+from supercloud.plan.model import Plan
+from supercloud.spec.loader import loads
+from supercloud.targets import render
+
+EXAMPLES = Path(__file__).parents[4] / "examples"
+SUPERPOD = EXAMPLES / "02-superpod" / "cluster.yaml"
+NETWORKS = EXAMPLES / "05-superpod-networks" / "cluster.yaml"
+
+
+def plan_of(path: Path = SUPERPOD, *changes: tuple[str, str]) -> Plan:
+    text = path.read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return sc.resolve(loads(text, str(path)))
+
+
+def table_of(plan: Plan, name: str = "compute") -> CableTable:
+    return cables_of(plan, next(item for item in plan.fabrics if item.name == name))
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.fixture(scope="module")
+def superpod() -> list[dict[str, str]]:
+    return rows(render(plan_of(), "cabling")["compute.csv"])
+
+
+def test_every_link_once_with_vendor_names(superpod: list[dict[str, str]]) -> None:
+    assert len(superpod) == 1016 + 4 + 1024
+    ends = [end for row in superpod for end in row["label_a"].split(" > ")]
+    assert len(ends) == len(set(ends)), "no port has two cables"
+    first = superpod[0]
+    assert first["label_a"] == "train-0001:OSFP1P1 > compute-leaf-001:1/1/1"
+    assert first["label_b"] == "compute-leaf-001:1/1/1 > train-0001:OSFP1P1"
+    for row in superpod:
+        if row["a_device"].startswith("train-"):
+            rail = int(row["b_device"][-3:]) - 1
+            assert row["a_port"] == f"OSFP{rail % 8 // 2 + 1}P{rail % 2 + 1}"
+        assert re.fullmatch(r"1/([1-9]|[12]\d|3[0-2])/[12]", row["b_port"])
+
+
+def test_the_list_agrees_with_the_topology_link_by_link(superpod: list[dict[str, str]]) -> None:
+    plan = plan_of()
+    wiring = plan.fabrics[0].wiring
+    for row, link in zip(superpod, wiring.links(), strict=True):  # type: ignore[attr-defined]
+        assert row["b_device"] == f"compute-{link.target_kind}-{link.target + 1:03d}"
+        assert row["b_port"] == f"1/{link.target_port // 2 + 1}/{link.target_port % 2 + 1}"
+
+
+def test_cables_are_as_long_as_the_way_and_reach(superpod: list[dict[str, str]]) -> None:
+    plan = plan_of()
+    assert plan.layout
+    places = {rack.name: rack for rack in plan.layout.racks}
+    for row in superpod:
+        if not row["run_m"]:
+            assert row["a_device"].startswith("compute-manager")
+            continue
+        assert float(row["order_m"]) >= float(row["run_m"]) - 0.05
+        a, b = places[row["a_rack"]], places[row["b_rack"]]
+        floor = abs(a.column - b.column) * 0.6 + abs(a.row - b.row) * 4.2
+        assert float(row["run_m"]) >= floor
+        assert float(row["run_m"]) <= floor + 2 * 48 * 0.04445 + 2
+
+
+def test_copper_only_where_both_ports_of_a_cage_go_to_one_cage() -> None:
+    table = table_of(plan_of(EXAMPLES / "03-nvl72" / "cluster.yaml"))
+    twin = np.array([item.links > 1 for item in table.kinds] + [False])[table.kind]
+    assert twin.any()
+    ends: dict[int, set[Any]] = {}
+    cages = zip(table.cable[twin].tolist(), table.names("one")[twin], table.one_port[twin] // 2,
+                table.names("other")[twin], table.other_port[twin] // 2, strict=True)  # fmt: skip
+    for cable, *pair in cages:
+        ends.setdefault(cable, set()).add(tuple(pair))
+    assert all(len(found) == 1 for found in ends.values())
+    assert set(Counter(table.cable[twin].tolist()).values()) == {2}
+
+
+def test_media_are_obeyed_and_what_is_too_far_is_a_finding() -> None:
+    fibre = table_of(plan_of(SUPERPOD, ("manager: {links: 4}", "cabling: {media: [fibre]}\n    manager: {links: 4}")))
+    assert {item.medium for item in fibre.kinds} == {"fibre"}
+    plan = plan_of(SUPERPOD, ("manager: {links: 4}", "cabling: {media: [dac]}\n    manager: {links: 4}"))
+    (found,) = [item for item in plan.errors if item.check == "cable-reach"]
+    assert found.line and found.path == "fabrics[0].cabling.media"
+    assert re.search(r"2040 of 2044 links of compute are further than dac goes \(2 m at 400 Gb/s\)", found.problem)
+    assert re.search(r"the longest is \d+\.\d m, from train-\d{4}:OSFP\dP\d to compute-leaf-", found.problem)
+
+
+def test_more_nodes_than_ports_is_a_finding_with_numbers() -> None:
+    plan = plan_of(SUPERPOD, ("nodes: 127", "nodes: 128"))
+    (found,) = [item for item in plan.errors if item.check == "fabric-fit"]
+    assert "128 nodes" in found.problem and "4 reserved links need 4 free leaf ports" in found.problem
+
+
+def test_two_cables_in_one_port_are_refused() -> None:
+    plan = plan_of(NETWORKS, ("peer_links: 2 ", "peer_links: 20"))
+    (found,) = [item for item in plan.errors if item.check == "cable-reach"]
+    assert re.search(r"ports of in-band would get two cables, the first is in-band-leaf-001:swp\d+", found.problem)
+
+
+def test_unknown_names_are_numbers_and_unknown_kinds_are_left_out() -> None:
+    table = table_of(plan_of(EXAMPLES / "04-roce-24k" / "cluster.yaml"))
+    assert table.count == 56184 and (table.kind < 0).all()
+    assert table.ports("other")[0] == "1"
+
+
+@pytest.mark.parametrize("example", sorted(item.name for item in EXAMPLES.iterdir() if item.is_dir()))
+def test_every_example_is_cabled_without_conflicts(example: str) -> None:
+    plan = plan_of(EXAMPLES / example / "cluster.yaml")
+    if plan.errors or not any(fabric.tiers for fabric in plan.fabrics):
+        pytest.skip("no switched network")
+    for fabric in plan.fabrics:
+        if fabric.tiers:
+            assert cables_of(plan, fabric).count >= sum(fabric.cables.values())
+
+
+def test_netbox_files_hang_together() -> None:
+    import yaml
+
+    bundle = render(plan_of(NETWORKS), "cabling")
+    types = {
+        data["model"]: {item["name"] for item in data["interfaces"]}
+        for path, text in bundle.items() if path.startswith("netbox/5-device-types/")
+        for data in [yaml.safe_load(text)]
+    }  # fmt: skip
+    devices = {row["name"]: row for row in rows(bundle["netbox/6-devices.csv"])}
+    racks = {row["name"] for row in rows(bundle["netbox/4-racks.csv"])}
+    makers = {row["name"] for row in rows(bundle["netbox/2-manufacturers.csv"])}
+    used: set[tuple[str, str]] = set()
+    for row in rows(bundle["netbox/7-cables.csv"]):
+        for side in "ab":
+            name, port = row[f"side_{side}_device"], row[f"side_{side}_name"]
+            assert port in types[devices[name]["device_type"]], (name, port)
+            assert (name, port) not in used
+            used.add((name, port))
+    assert all(row["device_type"] in types and row["manufacturer"] in makers for row in devices.values())
+    assert all(row["rack"] in racks | {""} for row in devices.values())
+    assert len(used) == 2 * (2044 + 254 + 240 + 108 + 254 + 24 + 6 + 16 + 127 + 188 + 16)

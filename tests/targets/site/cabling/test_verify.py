@@ -1,0 +1,233 @@
+"""The cable check: each fault is one finding in the installer's words, and damaged input is an error with its line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from discovery import Net
+from typer.testing import CliRunner
+
+import supercloud as sc
+from supercloud.cli import app
+from supercloud.errors import InputError
+from supercloud.plan.model import Plan
+from supercloud.targets import render
+from supercloud.targets.site.cabling.verify import Answer, verify
+
+EXAMPLES = Path(__file__).parents[4] / "examples"
+SPEC = EXAMPLES / "02-superpod" / "cluster.yaml"
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return sc.resolve(sc.load(SPEC))
+
+
+@pytest.fixture
+def net(plan: Plan) -> Net:
+    return Net(render(plan, "cabling")["compute.net"])
+
+
+@pytest.fixture
+def answer(plan: Plan, tmp_path: Path) -> Callable[[Net], Answer]:
+    def ask(net: Net) -> Answer:
+        (tmp_path / "found.txt").write_text(net.printed())
+        return verify(plan, tmp_path / "found.txt")
+
+    return ask
+
+
+def test_all_right(net: Net, answer: Callable[[Net], Answer]) -> None:
+    found = answer(net)
+    assert found.differences == () and found.checked == found.links == 2044 and found.fabrics == ("compute",)
+
+
+def test_a_swapped_pair_is_one_finding(net: Net, answer: Callable[[Net], Answer]) -> None:
+    net.swap(("train-0005 mlx5_11", 1), ("train-0006 mlx5_11", 1))
+    (found,) = answer(net).differences
+    assert found.kind == "swapped" and found.cause == "the two cables were exchanged at compute-leaf-001"
+    assert found.remedy == "exchange compute-leaf-001:1/3/1 and compute-leaf-001:1/3/2"
+    assert len(found.cables) == 2 and ":" in found.place
+
+
+def test_swapped_between_leaf_and_spine(net: Net, answer: Callable[[Net], Answer]) -> None:
+    net.swap(("compute-leaf-001", 33), ("compute-leaf-009", 40))
+    (found,) = answer(net).differences
+    assert found.kind == "swapped"
+
+
+def test_a_missing_cable(net: Net, answer: Callable[[Net], Answer]) -> None:
+    net.cut(("compute-leaf-010", 40))
+    (found,) = answer(net).differences
+    assert (found.kind, found.problem) == (
+        "missing", "compute-leaf-010:1/20/2 > compute-spine-004:1/10/2 is not there",
+    )  # fmt: skip
+
+
+def test_a_wrong_port(net: Net, answer: Callable[[Net], Answer]) -> None:
+    net.move(("train-0100 mlx5_11", 1), ("compute-leaf-032", 32))
+    (found,) = answer(net).differences
+    assert found.kind == "wrong"
+    assert found.problem == "train-0100:OSFP1P1 leads to compute-leaf-032:1/16/2, not to compute-leaf-025:1/2/2"
+
+
+def test_a_cable_in_the_port_of_a_missing_one(net: Net, answer: Callable[[Net], Answer]) -> None:
+    net.cut(("train-0002 mlx5_11", 1))
+    net.move(("train-0001 mlx5_11", 1), ("compute-leaf-001", 2))
+    wrong, missing = answer(net).differences
+    assert (
+        wrong.kind == "wrong" and "move its end from compute-leaf-001:1/1/2 to compute-leaf-001:1/1/1" in wrong.remedy
+    )
+    assert missing.kind == "missing" and missing.cause == "another cable is in compute-leaf-001:1/1/2"
+
+
+def test_three_cables_in_a_ring_are_three_wrong_ones(net: Net, answer: Callable[[Net], Answer]) -> None:
+    ends = [(f"train-000{node} mlx5_11", 1) for node in (1, 2, 3)]
+    others = [net.cut(end) for end in ends]
+    for end, other in zip(ends, others[1:] + others[:1], strict=True):
+        net.join(end, other)
+    assert [item.kind for item in answer(net).differences] == ["wrong"] * 3
+
+
+def test_an_extra_cable_and_a_stranger(net: Net, answer: Callable[[Net], Answer]) -> None:
+    net.join(("compute-leaf-031", 32), ("compute-leaf-032", 32))
+    net.devices["visitor mlx5_0"] = "Hca 1"
+    net.join(("visitor mlx5_0", 1), ("compute-leaf-030", 32))
+    extra, unknown = answer(net).differences
+    assert (extra.kind, extra.problem) == (
+        "extra", "compute-leaf-031:1/16/2 > compute-leaf-032:1/16/2 is not in the plan",
+    )  # fmt: skip
+    assert unknown.kind == "unknown" and "visitor mlx5_0 is not in the plan" in unknown.problem
+    assert "compute-leaf-030:1/16/2" in unknown.problem
+
+
+def test_a_machine_that_is_off_is_one_finding_and_the_first(net: Net, answer: Callable[[Net], Answer]) -> None:
+    for end in [end for end in net.links if end[0].startswith("train-0042 ")]:
+        net.cut(end)
+    net.cut(("compute-leaf-010", 40))
+    device, missing = answer(net).differences
+    assert (device.kind, device.problem) == ("device", "train-0042 is not there: none of its 8 links")
+    assert len(device.cables) == 8 and missing.kind == "missing"
+
+
+def test_two_machines_exchanged_are_one_finding(net: Net, answer: Callable[[Net], Answer]) -> None:
+    for rail in (11, 6, 10, 9, 4, 3, 5, 0):
+        net.swap((f"train-0001 mlx5_{rail}", 1), (f"train-0002 mlx5_{rail}", 1))
+    (found,) = answer(net).differences
+    assert found.kind == "exchanged" and "all 8 cables of train-0001 are those of train-0002" in found.problem
+
+
+def test_managed_switches_are_known_by_the_name_inside(net: Net, plan: Plan, tmp_path: Path) -> None:
+    text = net.printed().replace('# "compute-leaf-001"', '# "MF0;compute-leaf-001:MQM9700/U1"')
+    (tmp_path / "found.txt").write_text(text)
+    assert verify(plan, tmp_path / "found.txt").differences == ()
+
+
+@pytest.mark.parametrize("cut", [0.1, 0.5, 0.9])
+def test_truncated_output_is_an_error_with_its_line(net: Net, plan: Plan, tmp_path: Path, cut: float) -> None:
+    text = net.printed()
+    (tmp_path / "found.txt").write_text(text[: int(len(text) * cut)])
+    with pytest.raises(InputError, match=r"found\.txt:\d+: .*cut off|damaged"):
+        verify(plan, tmp_path / "found.txt")
+    (tmp_path / "found.txt").write_text(text[: text.index("\n", int(len(text) * cut)) + 1])
+    with pytest.raises(InputError, match=r"found\.txt:\d+: "):
+        verify(plan, tmp_path / "found.txt")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "1: is empty"),
+        ("hello\n", "1: neither ibnetdiscover nor"),
+        ('Switch 64 "S-1" # "a"\n[1]\t"H-1"[1]\n\x00rubbish\n', "3: '\\\\x00rubbish' is not what ibnetdiscover"),
+        ('Switch 64 "S-1" # "a"\n[65]\t"H-1"[1]\n', "2: port 65 of a, which has 64"),
+        ('Switch 64 "S-1" # "a"\n[1]\t"H-1"[1]\n[1]\t"H-2"[1]\n', "3: port 1 of a is there twice"),
+        ('Switch 64 "S-1" # "a"\n\nSwitch 64 "S-2" # "a"\n', "3: a is there twice"),
+        ('{"lldp": {', "1: .*cut off or damaged"),
+        ('Switch 64 "S-1" # "elsewhere"\n', "no device in the output belongs to a network of the plan"),
+    ],
+)
+def test_bad_input(plan: Plan, tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "found.txt").write_text(text)
+    with pytest.raises(InputError, match=said):
+        verify(plan, tmp_path / "found.txt")
+
+
+def test_the_verb_has_exit_codes_and_json(net: Net, tmp_path: Path) -> None:
+    run = CliRunner()
+    found = tmp_path / "found.txt"
+    found.write_text(net.printed())
+    assert run.invoke(app, ["verify-cabling", str(SPEC), str(found)]).exit_code == 0
+    net.cut(("compute-leaf-010", 40))
+    found.write_text(net.printed())
+    result = run.invoke(app, ["verify-cabling", str(SPEC), str(found), "--json"])
+    assert result.exit_code == 1 and json.loads(result.stdout)["differences"][0]["kind"] == "missing"
+    result = run.invoke(app, ["verify-cabling", str(SPEC), str(tmp_path / "none.txt")])
+    assert isinstance(result.exception, InputError) and result.exception.exit_code == 2
+
+
+ROCE = """
+name: small
+site: {kind: onprem, location: stockholm}
+scheduler: {kind: slurm, version: "24.11"}
+pools: [{name: train, machine: dgx-h100, nodes: 4, fabrics: [compute]}]
+fabrics: [{name: compute, kind: roce, shape: rail-optimized, switch: nvidia-sn5600, speed: 400 Gb/s, leaf_down: 4}]
+facility: {rack: {type: orv3-48u, nodes: 4}}
+"""
+
+
+def neighbours(plan: Plan) -> dict[str, list[tuple[str, str, str]]]:
+    """What each switch hears: its port, the neighbour, the neighbour's port by the operating system's name."""
+    from supercloud.plan.cables import cables_of
+
+    table = cables_of(plan, plan.fabrics[0])
+    heard: dict[str, list[tuple[str, str, str]]] = {}
+    for a, a_port, b, b_port in zip(table.names("one"), table.ports("one"), table.names("other"), table.ports("other"),
+                                    strict=True):  # fmt: skip
+        heard.setdefault(b, []).append((b_port, a, "ens1f0np0" if a.startswith("train") else a_port))
+        if not a.startswith("train"):
+            heard.setdefault(a, []).append((a_port, b, b_port))
+    return heard
+
+
+def lldpctl(rows: list[tuple[str, str, str]]) -> str:
+    return json.dumps({"lldp": {"interface": [
+        {port: {"via": "LLDP", "chassis": {f"{name}.small.internal": {"id": {"type": "mac", "value": "00:00"}}},
+                "port": {"id": {"type": "ifname", "value": other}, "descr": other}}}
+        for port, name, other in rows
+    ]}})  # fmt: skip
+
+
+def keyvalue(rows: list[tuple[str, str, str]]) -> str:
+    return "".join(
+        f"lldp.{port}.via=LLDP\nlldp.{port}.chassis.name={name}\nlldp.{port}.port.ifname={other}\n"
+        for port, name, other in rows
+    )
+
+
+def eos(rows: list[tuple[str, str, str]]) -> str:
+    return json.dumps({"lldpNeighbors": [
+        {"port": port, "neighborDevice": name, "neighborPort": other, "ttl": 120} for port, name, other in rows
+    ]})  # fmt: skip
+
+
+@pytest.mark.parametrize("form", [lldpctl, keyvalue, eos])
+def test_lldp_of_all_switches(form: Callable[[list[tuple[str, str, str]]], str], tmp_path: Path) -> None:
+    from supercloud.spec.loader import loads
+
+    plan = sc.resolve(loads(ROCE, "cluster.yaml"))
+    assert not plan.errors
+    heard = neighbours(plan)
+    folder = tmp_path / "heard"
+    folder.mkdir()
+    for name, rows in heard.items():
+        (folder / f"{name}.json").write_text(form(rows))
+    assert verify(plan, folder).differences == ()
+    first, second, *rest = heard["compute-leaf-001"]
+    swapped = [(first[0], *second[1:]), (second[0], *first[1:]), *rest[1:]]
+    (folder / "compute-leaf-001.json").write_text(form(swapped))
+    kinds = [item.kind for item in verify(plan, folder).differences]
+    assert kinds == ["swapped", "missing"]

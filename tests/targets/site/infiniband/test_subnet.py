@@ -1,0 +1,87 @@
+"""The subnet manager's files, and GUIDs that are read, never made up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import supercloud as sc
+from supercloud.errors import InputError
+from supercloud.plan.guids import read_guids
+from supercloud.plan.model import Plan
+from supercloud.spec.loader import loads
+from supercloud.targets import render
+
+SPEC = Path(__file__).parents[4] / "examples" / "02-superpod" / "cluster.yaml"
+MANAGER = "manager: {links: 4}"
+
+
+def plan_of(more: str, folder: Path = SPEC.parent) -> Plan:
+    text = SPEC.read_text()
+    assert MANAGER in text
+    return sc.resolve(loads(text.replace(MANAGER, f"{MANAGER}\n    {more}"), str(folder / "cluster.yaml")))
+
+
+def test_the_open_manager_has_the_fat_tree_and_no_further_fallback() -> None:
+    conf = render(plan_of("tiers: 2"), "infiniband")["compute/opensm.conf"]
+    assert "\nrouting_engine ftree,updn,no_fallback\n" in conf
+    assert "=" not in conf and "root_guid_file" not in conf and "sharp" not in conf
+
+
+def test_one_partition_a_tenant() -> None:
+    text = render(plan_of("tiers: 2"), "infiniband")["compute/partitions.conf"]
+    assert "llm=0x0010, ipoib, defmember=full : ALL_CAS, SELF ;" in text
+    assert "vision=0x0011" in text and "Default=0x7fff" in text
+
+
+def test_licensed_things_need_the_manager_that_has_them() -> None:
+    found = [item.problem for item in plan_of("adaptive_routing: true\n    sharp: true").errors]
+    assert found == [
+        "the open subnet manager has no adaptive_routing", "the open subnet manager has no sharp",
+    ]  # fmt: skip
+    bundle = render(plan_of("adaptive_routing: true\n    sharp: true\n    subnet_manager: nvidia"), "infiniband")
+    assert "routing_engine ar_ftree\n" in bundle["compute/opensm.conf"]
+    assert "sharp_enabled 2" in bundle["compute/opensm.conf"]
+    assert "port-regexp: compute-spine-.*" in bundle["compute/pgrp_policy.conf"]
+    assert "high_ber_ports_auto_isolation" in bundle["compute/ufm/gv.cfg"]
+
+
+def test_roots_and_partitions_from_a_file_of_guids(tmp_path: Path) -> None:
+    names = [f"compute-spine-{number:03d}" for number in range(1, 17)]
+    names += [f"train-0001 mlx5_{port}" for port in (11, 6, 10, 9, 4, 3, 5, 0)]
+    (tmp_path / "guids.txt").write_text("".join(f'"{name}" 0x{0xB8CE + at:016x}\n' for at, name in enumerate(names)))
+    more = 'guids: guids.txt\n    partitions: [{tenant: llm, hosts: "train-0001", pkey: 5}, {tenant: vision}]'
+    bundle = render(plan_of(more, tmp_path), "infiniband")
+    assert bundle["compute/root-guids.conf"].split() == [f"0x{0xB8CE + at:016x}" for at in range(16)]
+    assert "root_guid_file /etc/opensm/compute/root-guids.conf" in bundle["compute/opensm.conf"]
+    assert '0x000000000000b8ce "compute-spine-001"' in bundle["compute/node-name-map"]
+    text = bundle["compute/partitions.conf"]
+    assert "llm=0x0005" in text and "vision=0x0010" in text and "0x000000000000b8de" in text
+    with pytest.raises(InputError, match=r"partitions\[0\]\.hosts: the GUIDs of 8 of 16 adapters are not known"):
+        render(plan_of(more.replace("train-0001", "train-[0001-0002]"), tmp_path), "infiniband")
+    with pytest.raises(InputError, match="1 hosts are not on this fabric, the first is login"):
+        render(plan_of(more.replace("train-0001", "login"), tmp_path), "infiniband")
+
+
+def test_duplicates_are_findings_with_their_lines(tmp_path: Path) -> None:
+    (tmp_path / "guids.txt").write_text('# ours\na 0x1\nb 0x1\n"c d" 0x3\n"c d" 0x4\ne 0x0\n')
+    found = [item for item in plan_of("guids: guids.txt", tmp_path).errors if item.check == "guids-duplicate"]
+    place = tmp_path / "guids.txt"
+    assert [item.problem for item in found] == [
+        f"{place}:3: 0x0000000000000001 of b is also that of a on line 2",
+        f"{place}:5: c d has 0x0000000000000004, and 0x0000000000000003 before",
+        f"{place}:6: the GUID of e is 0",
+    ]
+    assert all(item.path == "fabrics[0].guids" and item.line for item in found)
+
+
+@pytest.mark.parametrize("text", ["a\n", "a 0x12345678901234567\n", "a b c 0x1\n"])
+def test_what_is_no_guid_is_an_error_with_its_line(text: str) -> None:
+    with pytest.raises(InputError, match=r"guids:1: .* is no name and GUID"):
+        read_guids(text, "guids")
+
+
+def test_a_missing_file_is_a_finding(tmp_path: Path) -> None:
+    (found,) = [item for item in plan_of("guids: none.txt", tmp_path).errors if item.check == "guids-file"]
+    assert "none.txt cannot be read" in found.problem

@@ -1,0 +1,79 @@
+"""Hosts file, DHCP, inventory and the table of subnets say what the plan says, and stay short."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from typing import Any
+
+import yaml
+from plan.test_networks import from_file
+from samples import ROOT
+
+from supercloud.plan.model import Plan
+from supercloud.plan.resolve import resolve
+from supercloud.spec.loader import load
+from supercloud.targets import render
+
+
+def entries(plan: Plan) -> dict[str, str]:
+    lines = render(plan, "hosts")["hosts"].splitlines()
+    rows = [line.split() for line in lines if line and not line.startswith("#")]
+    assert all(len(row) in (2, 3) for row in rows)
+    return {row[-1]: row[0] for row in rows if row[-1] != "localhost"}
+
+
+def test_everything_has_one_name_and_one_address(example: Any) -> None:
+    plan = resolve(load(example))
+    assert plan.networks is not None
+    found = entries(plan)
+    assert len(set(found.values())) == len(found)
+    for pool in plan.pools:
+        assert [found[name] for name in pool.hosts] == [pool.addresses[index] for index in range(pool.nodes)]
+        assert f"bmc-{pool.hosts.prefix}0001" in found
+    for host in plan.scheduler.controllers:
+        assert found[host.name] == host.address
+    for run in plan.networks.switches:
+        for index in range(run.tier.count):
+            assert found[run.name(index)] == run.management_address(index)
+
+
+def test_every_address_is_in_a_subnet_that_is_served(example: Any) -> None:
+    plan = resolve(load(example))
+    bundle = render(plan, "hosts")
+    rows = [line.split(",") for line in bundle["subnets.csv"].splitlines()]
+    assert rows[0] == ["name", "role", "subnet", "gateway", "used"]
+    blocks = {row[0]: ipaddress.ip_network(row[2]) for row in rows[1:]}
+    for name, address in entries(plan).items():
+        assert sum(ipaddress.ip_address(address) in block for block in blocks.values()) == 1, (name, address)
+    for row in rows[1:]:
+        if row[3]:
+            assert ipaddress.ip_address(row[3]) in blocks[row[0]] and row[3] not in entries(plan).values()
+        if row[1] in ("in-band", "bmc", "switch"):
+            block = blocks[row[0]]
+            assert f"dhcp-range=set:{row[0]},{block.network_address},static,{block.netmask}," in bundle["dnsmasq.conf"]
+
+
+def test_the_inventory_stays_short_and_holds_every_node_once() -> None:
+    plan = resolve(load(ROOT / "examples/04-roce-24k/cluster.yaml"))
+    text = render(plan, "hosts")["inventory.yaml"]
+    groups = yaml.safe_load(text)["all"]["children"]
+    assert list(groups["nodes"]["children"]["pool_train"]["hosts"]) == ["train-[0001:3072]"]
+    tiers = groups["switches"]["children"]["fabric_compute"]["children"]
+    assert list(tiers["compute_leaf"]["hosts"]) == ["compute-leaf-[0001:1536]"]
+    assert tiers["compute_spine"]["vars"]["network_system"] == "eos"
+    assert len(groups["racks"]["children"]) == 1536
+    assert all("-" not in name for name in groups)
+
+
+def test_mac_addresses_make_reservations(tmp_path: Any) -> None:
+    (tmp_path / "macs.csv").write_text("train-0001,in-band,02:00:00:00:00:01\ntrain-0002,bmc,02:00:00:00:00:02\n")
+    plan = from_file(tmp_path, network={"macs": "macs.csv"})
+    bundle = render(plan, "hosts")
+    lines = bundle["dhcp-hosts"].splitlines()
+    assert "02:00:00:00:00:01,10.1.0.1,train-0001" in lines and "train-0002,10.1.0.2" in lines
+    assert "02:00:00:00:00:02,100.64.0.2,bmc-train-0002" in lines
+    kea = json.loads(bundle["kea-dhcp4.json"])["Dhcp4"]
+    assert [len(subnet["reservations"]) for subnet in kea["subnet4"]] == [1, 1, 0]
+    assert "2 MAC addresses" in bundle["INSTALL.md"]
+    assert "kea-dhcp4.json" not in render(from_file(tmp_path), "hosts")

@@ -1,0 +1,237 @@
+"""What storage servers read parses by the grammar of the product's documentation, and says what the plan decided."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from plan.test_storage_sizing import SERVER, planned
+
+from supercloud.catalog import Catalog
+from supercloud.plan.model import Plan
+from supercloud.plan.storage_model import LustreDesign, ScaleDesign, WekaDesign
+from supercloud.primitives.bundle import Bundle
+from supercloud.targets import render, targets_for
+
+GIVES = {"read": "45 GB/s", "write": "30 GB/s"}
+FLASH = {"machine": "flash-24", "throughput": GIVES}
+STORAGE_FABRIC = {"name": "storage", "kind": "infiniband", "shape": "fat-tree", "switch": "nvidia-qm9700"}
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
+    folder = tmp_path_factory.mktemp("overlay")
+    (folder / "machines").mkdir()
+    (folder / "machines" / "flash-24.yaml").write_text(SERVER)
+    return Catalog([Path(folder)])
+
+
+def plan_of(catalog: Catalog, *stores: dict[str, Any], **changes: Any) -> Plan:
+    plan = planned(catalog, *({"servers": FLASH} | store for store in stores), **changes)
+    assert not plan.errors, plan.errors
+    return plan
+
+
+EVERY: list[dict[str, Any]] = [
+    {"capacity": "2 PiB", "tier": "best"},
+    {"name": "fast", "kind": "weka", "capacity": "1 PiB", "tier": "good", "mount": "/fast"},
+    {"name": "proj", "kind": "storage-scale", "capacity": "1 PiB", "tier": "good", "mount": "/proj"},
+    {"name": "home", "kind": "nfs", "capacity": "100 TiB", "mount": "/home",
+     "throughput": {"read": "10 GB/s", "write": "5 GB/s"}},
+    {"name": "data", "kind": "object", "capacity": "2 PiB", "mount": None},
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def bundle(catalog: Catalog) -> Bundle:
+    return render(plan_of(catalog, *EVERY), "storage")
+
+
+def test_every_product_has_a_folder_and_a_way_to_install(bundle: Bundle) -> None:
+    assert {path.split("/")[0] for path in bundle} == {"scratch", "fast", "proj", "home", "data", "INSTALL.md"}
+    guide = bundle["INSTALL.md"]
+    for path in bundle:
+        name = path.partition("/")[2]
+        assert not name or f"`{name}`" in guide, path
+
+
+def test_without_servers_there_is_nothing_to_render(catalog: Catalog) -> None:
+    assert "storage" not in targets_for(planned(catalog, {"tier": "best", "servers": None}))
+
+
+def test_scripts_are_sound(bundle: Bundle, tmp_path: Path) -> None:
+    bundle.write(tmp_path / "out")
+    scripts = sorted((tmp_path / "out").rglob("*.sh"))
+    assert len(scripts) >= 8 and all(script.stat().st_mode & 0o111 for script in scripts)
+    shellcheck = Path(sys.executable).with_name("shellcheck")
+    checked = subprocess.run([shellcheck, *scripts], capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout
+
+
+# -- Lustre: mkfs.lustre(8), mount.lustre(8), lfs-setstripe(1) --------------------------------------------------------
+
+MKFS = {"--mgs", "--mdt", "--ost", "--fsname", "--index", "--mgsnode", "--servicenode", "--backfstype"}
+NID = r"[\w.-]+@(?:o2ib|tcp)\d*"
+
+
+def run_format(bundle: Bundle, tmp_path: Path, host: str) -> list[list[str]]:
+    """The mkfs.lustre commands that format.sh runs on a host, with the tools it calls replaced by echoes."""
+    tools = tmp_path / "tools"
+    tools.mkdir(exist_ok=True)
+    log = tmp_path / "log"
+    log.unlink(missing_ok=True)
+    for name, body in (
+        ("hostname", f"echo {host}"),
+        ("tunefs.lustre", "exit 1"),
+        ("mkfs.lustre", f'echo "$@" >>{log}'),
+    ):
+        (tools / name).write_text(f"#!/bin/sh\n{body}\n")
+        (tools / name).chmod(0o755)
+    script = tmp_path / "format.sh"
+    script.write_text(bundle["scratch/format.sh"])
+    done = subprocess.run(["bash", script], env={"PATH": f"{tools}:/usr/bin:/bin"}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return [line.split() for line in log.read_text().splitlines()]
+
+
+def test_every_target_is_formatted_once_by_documented_options(catalog: Catalog, tmp_path: Path) -> None:
+    plan = plan_of(catalog, {"capacity": "1 PiB", "tier": "good"})
+    made, (item,) = render(plan, "storage"), plan.storage
+    design = item.design
+    assert isinstance(design, LustreDesign)
+    indexes: dict[str, list[int]] = {"--mdt": [], "--ost": [], "--mgs": []}
+    for group in item.servers:
+        for host in group.hosts:
+            for command in run_format(made, tmp_path, host):
+                options = {word.partition("=")[0] for word in command if word.startswith("--")}
+                assert options <= MKFS and command[-1].startswith("/dev/mapper/scratch-")
+                (kind,) = options & set(indexes)
+                indexes[kind] += [int(word[8:]) for word in command if word.startswith("--index=")] or [-1]
+                assert f"--servicenode={host}@tcp0" in command
+                for word in command:
+                    name, _, value = word.partition("=")
+                    assert name not in ("--mgsnode", "--servicenode") or re.fullmatch(NID, value), word
+                assert kind == "--mgs" or {"--fsname=scratch", "--backfstype=ldiskfs"} <= set(command)
+    assert indexes["--mdt"] == list(range(design.metadata_targets)) and indexes["--mgs"] == [-1]
+    assert sorted(indexes["--ost"]) == list(range(design.targets))
+
+
+def test_lustre_clients(bundle: Bundle) -> None:
+    (line,) = [line for line in bundle["scratch/fstab"].splitlines() if not line.startswith("#")]
+    assert re.fullmatch(rf"{NID}(:{NID})*:/[\w]{{1,8}} /scratch lustre [a-z_,]+ 0 0", line)
+    (option,) = [line for line in bundle["scratch/lnet.conf"].splitlines() if not line.startswith("#")]
+    assert re.fullmatch(r'options lnet networks="(o2ib|tcp)\d+\(\w+\)"', option)
+    (layout,) = [line for line in bundle["scratch/layout.sh"].splitlines() if line.startswith("lfs ")]
+    assert re.fullmatch(r"lfs setstripe( -E (\d+[KMGT]|-1)( -c (-1|\d+)| -L mdt))+ /scratch", layout)
+    for line in bundle["scratch/client-tuning.sh"].splitlines():
+        assert not line.startswith("lctl") or re.fullmatch(r"lctl set_param (osc|llite)\.\*\.\w+=\d+", line)
+
+
+def test_over_a_fabric_servers_have_names_there(catalog: Catalog) -> None:
+    pools = [{"name": "train", "machine": "dgx-h100", "nodes": 64, "fabrics": ["storage"]}]
+    made = render(plan_of(catalog, EVERY[0] | {"fabric": "storage"}, pools=pools, fabrics=[STORAGE_FABRIC]), "storage")
+    assert "scratch-mds-0001-storage@o2ib0:scratch-mds-0002-storage@o2ib0:/scratch" in made["scratch/fstab"]
+    assert 'networks="o2ib0(ib0)"' in made["scratch/lnet.conf"]
+
+
+# -- WEKA: docs.weka.io (mount), weka-operator doc/cluster-provisioning.md and doc/api_dump ---------------------------
+
+CLUSTER = {"template", "image", "imagePullSecret", "driversDistService", "nodeSelector", "dynamicTemplate",
+           "redundancyLevel", "stripeWidth", "hotSpare", "leadershipRaftSize", "bucketRaftSize", "network"}  # fmt: skip
+TEMPLATE = {"computeContainers", "driveContainers", "computeCores", "driveCores", "numDrives"}
+CLIENT = {"image", "imagePullSecret", "driversDistService", "portRange", "nodeSelector", "wekaSecretRef",
+          "targetCluster", "coresNum", "network"}  # fmt: skip
+
+
+def test_weka_mount_and_cluster(bundle: Bundle, catalog: Catalog) -> None:
+    (line,) = [line for line in bundle["fast/fstab"].splitlines() if not line.startswith("#")]
+    assert re.fullmatch(r"[\w.,-]+/fast /fast wekafs num_cores=\d+(,net=\w+)+,_netdev 0 0", line)
+    design = plan_of(catalog, EVERY[1]).storage[0].design
+    assert isinstance(design, WekaDesign)
+    script = bundle["fast/cluster.sh"]
+    assert f"--data-drives={design.data} --parity-drives={design.parity}" in script
+    assert script.count("/dev/nvme") == design.drives and f"hot-spare {design.spares}" in script
+
+
+@pytest.mark.parametrize("capacity", ["1 PiB", "10 PiB"])
+def test_weka_on_kubernetes(catalog: Catalog, capacity: str) -> None:
+    plan = plan_of(catalog, EVERY[1] | {"capacity": capacity}, scheduler={"kind": "kubernetes", "version": "1.35"})
+    cluster, client = yaml.safe_load_all(render(plan, "storage")["fast/operator.yaml"])
+    assert (cluster["kind"], client["kind"]) == ("WekaCluster", "WekaClient")
+    assert {cluster["apiVersion"], client["apiVersion"]} == {"weka.weka.io/v1alpha1"}
+    spec = cluster["spec"]
+    assert set(spec) <= CLUSTER and set(spec["dynamicTemplate"]) == TEMPLATE and set(client["spec"]) <= CLIENT
+    drives = spec["dynamicTemplate"]["driveContainers"]
+    assert drives >= 5 and 3 <= spec["stripeWidth"] <= 16 and spec["redundancyLevel"] in (2, 4)
+    assert ("leadershipRaftSize" in spec) == (drives > 10)
+    assert drives <= 20 or (spec["redundancyLevel"], spec["stripeWidth"]) == (4, 16)
+    assert client["spec"]["targetCluster"]["name"] == cluster["metadata"]["name"]
+
+
+# -- Storage Scale: StanzaFile.j2 of IBM's install role, pages of mmcrnsd and mmcrcluster -----------------------------
+
+POOL = {"pool": r"\w+", "blockSize": r"\d+[KM]", "layoutMap": "cluster|scatter"}
+NSD = {"device": r"/dev/\w+", "nsd": r"\w{1,32}", "servers": r"[\w.-]+(,[\w.-]+){0,7}",
+       "usage": "dataAndMetadata|metadataOnly|dataOnly|descOnly|localCache", "failureGroup": r"\d{1,4}",
+       "pool": r"\w+"}  # fmt: skip
+
+
+def stanzas(text: str) -> list[tuple[str, dict[str, str]]]:
+    found = []
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            kind, _, rest = line.partition(": ")
+            found.append((kind, dict(word.split("=", 1) for word in rest.split())))
+    return found
+
+
+def test_stanzas(bundle: Bundle, catalog: Catalog) -> None:
+    item = plan_of(catalog, EVERY[2]).storage[0]
+    design = item.design
+    assert isinstance(design, ScaleDesign)
+    found = stanzas(bundle["proj/disks.stanza"])
+    for kind, keys in found:
+        grammar = {"%pool": POOL, "%nsd": NSD}[kind]
+        assert set(keys) == set(grammar)
+        assert all(re.fullmatch(grammar[key], value) for key, value in keys.items()), keys
+    disks = [keys for kind, keys in found if kind == "%nsd"]
+    assert len(disks) == design.servers * design.drives == len({disk["nsd"] for disk in disks})
+    assert {disk["pool"] for disk in disks} == {keys["pool"] for kind, keys in found if kind == "%pool"}
+    assert all((disk["usage"] == "metadataOnly") == (disk["pool"] == "system") for disk in disks)
+    assert len({disk["failureGroup"] for disk in disks}) == design.servers
+
+
+def test_scale_nodes_and_commands(bundle: Bundle) -> None:
+    nodes = bundle["proj/nodes.txt"].splitlines()
+    assert all(re.fullmatch(r"[\w.-]+:(quorum|nonquorum)-(manager|client)", node) for node in nodes)
+    assert sum(":quorum" in node for node in nodes) == 3
+    script = bundle["proj/create.sh"]
+    assert "mmcrcluster -N nodes.txt -C proj.pod1.internal -r /usr/bin/ssh -R /usr/bin/scp" in script
+    assert re.search(r"^mmcrfs proj -F disks.stanza -B 4M -m 2 -M 2 -r 2 -R 2 -n \d+ -T /proj -A yes$", script, re.M)
+
+
+# -- NFS: exports(5), nfs(5); MinIO: docs.min.io ----------------------------------------------------------------------
+
+
+def test_nfs(bundle: Bundle) -> None:
+    lines = [line for line in bundle["home/exports"].splitlines() if not line.startswith("#")]
+    assert lines and all(re.fullmatch(r"/export/home \d+(\.\d+){3}/\d+\([a-z_,]+\)", line) for line in lines)
+    (mount,) = [line for line in bundle["home/fstab"].splitlines() if not line.startswith("#")]
+    assert re.fullmatch(r"home-nfs-0001:/export/home /home nfs [\w.=,]+ 0 0", mount)
+
+
+def test_object_store(bundle: Bundle) -> None:
+    values = dict(line.split("=", 1) for line in bundle["data/minio"].splitlines() if not line.startswith("#"))
+    assert set(values) == {"MINIO_VOLUMES", "MINIO_OPTS", "MINIO_STORAGE_CLASS_STANDARD"}
+    assert re.fullmatch(r'"https://data-object-\{0001\.\.\.\d{4}\}\.pod1\.internal:9000/mnt/disk\{1\.\.\.24\}"',
+                        values["MINIO_VOLUMES"])  # fmt: skip
+    assert values["MINIO_STORAGE_CLASS_STANDARD"] == '"EC:4"'
+
+
+def test_rendering_is_deterministic(catalog: Catalog, bundle: Bundle) -> None:
+    assert dict(render(plan_of(catalog, *EVERY), "storage")) == dict(bundle)
