@@ -11,9 +11,12 @@ import json
 import subprocess
 import sys
 import tempfile
+from importlib import import_module
 from pathlib import Path
 
 RUNS = 5
+# Each room's own figures: a module with rows() beside this file.
+ROOMS = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem not in ("run", "openb"))
 HEAD = """\
 What `make bench` printed on two cores of a shared machine. Seconds differ between machines, so each figure is also a
 ratio within the run: to its budget, to starting Python, or to the smallest cluster."""
@@ -121,6 +124,8 @@ def main() -> None:
             f"{large['all'] / small['all'] / groups:.2f} × linear",
         )
     )
+    for module in ROOMS:
+        rows += import_module(module).rows()
     imported = subprocess.run(
         [sys.executable, "-c", FORBIDDEN], check=True, capture_output=True, text=True
     ).stdout.strip()
