@@ -25,7 +25,7 @@ from ..spec.fleet import Connection
 from . import support
 from .database import state_folder
 from .engine import Depends, open_engine
-from .environment import launch_of
+from .epochs import launch_of
 from .fleet import Fleet
 from .futures import as_completed, wait
 from .handle import Job
@@ -128,6 +128,7 @@ def _awaited(job: JobSpec, connection: Connection, store: Store) -> JobSpec:
     """The job with what its engine calls the jobs it waits for; those that have completed are left out."""
     if not job.after:
         return job
+    reconcile(store, [record.id for name in job.after if (record := store.named(name))])
     open_ = [record for name in job.after if not (record := referred(name, store)).state.is_final]
     engine = open_engine(connection, store.folder)
     for record in open_:

@@ -5,34 +5,13 @@ The names without a prefix are those of PyTorch's launcher, so that ``torchrun``
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Mapping
 
 from ..spec import JobSpec
 from .placed import Placement
 
-__all__ = ["engine_key", "epoch_before", "job_env", "launch_of", "port_of"]
-
-_LAUNCH = re.compile(r"(.*)\.e(\d+)")
-_STARTS = 10_000
-"""More starts than any engine gives a job: an epoch of a later launch is above all of the one before."""
-
-
-def engine_key(key: str, launch: int) -> str:
-    """The key an engine carries: what an engine was given before is never taken for what it is given now."""
-    return f"{key}.e{launch}" if launch else key
-
-
-def launch_of(key: str) -> int:
-    """The launch that an engine's key stands for; 0 for the first."""
-    match = _LAUNCH.fullmatch(key)
-    return int(match[2]) if match else 0
-
-
-def epoch_before(key: str) -> int:
-    """The epoch before an engine's first start of a job; each start of its own adds one."""
-    return launch_of(key) * _STARTS
+__all__ = ["job_env", "port_of"]
 
 
 def job_env(job: JobSpec, placement: Placement, key: str) -> Mapping[str, str]:

@@ -68,7 +68,7 @@ def _recover(store: Store, engine: Engine, records: Sequence[JobRecord]) -> list
     for record in orphans:
         ref = found.get(record.engine_key)
         if ref is not None:
-            store.submitted(record.id, ref)
+            store.submitted(record.id, ref, record.launch)
         elif record.state is State.PENDING or record.engine_key in found:
             if store.begin(record.id, record.owner):
                 try:

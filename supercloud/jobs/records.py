@@ -6,7 +6,7 @@ import sqlite3
 import time
 from dataclasses import dataclass
 
-from .environment import engine_key
+from .epochs import engine_key
 from .states import State
 
 __all__ = ["Event", "JobRecord"]

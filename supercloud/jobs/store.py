@@ -155,12 +155,16 @@ class Store:
                 self._note(connection, number, State.HELD, 1, reason)
             return bool(cursor.rowcount)
 
-    def submitted(self, number: int, ref: str) -> None:
-        """Write down what the engine calls a job. After a power cut the engine is asked for it again, by the key."""
+    def submitted(self, number: int, ref: str, launch: int | None = None) -> None:
+        """Write down what the engine calls a job. After a power cut the engine is asked for it again, by the key.
+
+        ``launch`` is the one that was asked about, where that was not just now.
+        """
         with self.writing(soon=True) as connection:
             cursor = connection.execute(
-                "UPDATE jobs SET state = ?, ref = ?, owner = '', submitted = ? WHERE id = ? AND state IN (?, ?)",
-                (State.QUEUED, ref, time.time(), number, State.SUBMITTING, State.UNKNOWN),
+                "UPDATE jobs SET state = ?, ref = ?, owner = '', submitted = ? WHERE id = ? AND state IN (?, ?)"
+                " AND launch = coalesce(?, launch)",
+                (State.QUEUED, ref, time.time(), number, State.SUBMITTING, State.UNKNOWN, launch),
             )
             if cursor.rowcount:
                 self._note(connection, number, State.QUEUED, 1, f"the engine calls it {ref}")
@@ -177,8 +181,10 @@ class Store:
             return
         with self.writing() as connection:
             for number, status in news.items():
-                record = self.get(number)
-                if _is_news(record, status):  # another process may have been faster
+                record = self.get(number)  # another process may have been faster
+                if number in known and known[number].launch != record.launch:
+                    continue  # the answer is about an engine that has the job no more
+                if _is_news(record, status):
                     self._apply(connection, record, status)
 
     def _apply(self, connection: sqlite3.Connection, record: JobRecord, status: Status) -> None:

@@ -8,16 +8,19 @@ What the pretended cluster knows is on the disk, as a real one's knowledge outli
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ...errors import EngineError
 from ...spec import JobSpec
 from ...spec.fleet import Connection
-from ..environment import epoch_before, job_env, launch_of
+from ..environment import job_env
+from ..epochs import epoch_before, launch_of
 from ..placement import Placement
 from ..states import State
 from ..submission import Status, Submission
@@ -51,10 +54,9 @@ class FakeEngine:
             raise EngineError(self.refuse)
         scripted = submission.argv[0] == "fake" and len(submission.argv) > 1
         states = _script(submission) if scripted else [State.QUEUED, State.RUNNING, State.COMPLETED]
-        taken = 1
-        if self._file(submission.key).exists():
-            taken += int(self._read(submission.key)["taken"])
-        self._write(submission.key, {"states": states, "attempt": 1, "taken": taken})
+        with self._alone():
+            taken = 1 + self.taken(submission.key)
+            self._write(submission.key, {"states": states, "attempt": 1, "taken": taken})
         self.submissions += 1
         self.at("after")
         return f"fake-{submission.key}"
@@ -65,11 +67,14 @@ class FakeEngine:
 
     def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:
         """The next state of each."""
-        answers = {}
-        for ref in refs:
-            key = ref.removeprefix("fake-")
-            if self._file(key).exists() and (status := self._next(key)):
-                answers[ref] = status
+        answers: dict[str, Status] = {}
+        if not refs or not self.folder.exists():
+            return answers
+        with self._alone():
+            for ref in refs:
+                key = ref.removeprefix("fake-")
+                if self._file(key).exists() and (status := self._next(key)):
+                    answers[ref] = status
         return answers
 
     def _next(self, key: str) -> Status | None:
@@ -89,16 +94,18 @@ class FakeEngine:
     def cancel(self, ref: str) -> None:
         """Let it end, if it has not."""
         key = ref.removeprefix("fake-")
-        known = self._read(key)
-        if not State(known["states"][0].partition(":")[0]).is_final or len(known["states"]) > 1:
-            self._write(key, known | {"states": [State.CANCELLED]})
+        with self._alone():
+            known = self._read(key)
+            if not State(known["states"][0].partition(":")[0]).is_final or len(known["states"]) > 1:
+                self._write(key, known | {"states": [State.CANCELLED]})
 
     def recall(self, ref: str) -> None:
         """Let it end, if it has not begun."""
         key = ref.removeprefix("fake-")
-        known = self._read(key)
-        if known.get("said", State.QUEUED) == State.QUEUED:
-            self._write(key, known | {"states": [State.CANCELLED]})
+        with self._alone():
+            known = self._read(key)
+            if known.get("said", State.QUEUED) == State.QUEUED:
+                self._write(key, known | {"states": [State.CANCELLED]})
 
     def read_log(self, key: str, offset: int) -> bytes:
         """One line per attempt."""
@@ -110,6 +117,14 @@ class FakeEngine:
         """How many times a job was submitted."""
         return int(self._read(key)["taken"]) if self._file(key).exists() else 0
 
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One question at a time, whoever asks: a real engine answers in some order too."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with open(self.folder / "lock", "w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
     def _file(self, key: str) -> Path:
         return self.folder / f"{key}.json"
 
@@ -118,7 +133,6 @@ class FakeEngine:
         return known
 
     def _write(self, key: str, known: Mapping[str, Any]) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
         new = self.folder / f"{key}.{os.getpid()}"  # whoever reads meanwhile, or dies, leaves it whole
         new.write_text(json.dumps(known))
         new.replace(self._file(key))

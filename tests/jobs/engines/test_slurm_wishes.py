@@ -1,0 +1,151 @@
+"""What else a job may wish of Slurm, as options, as a script that is good shell, and from what Slurm lists."""
+
+from __future__ import annotations
+
+import subprocess
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from supercloud.errors import EngineError
+from supercloud.jobs.engines.slurm import commands, nodes
+from supercloud.jobs.engines.slurm.engine import SlurmEngine
+from supercloud.jobs.engines.slurm.runner import Answer
+from supercloud.jobs.engines.slurm.script import image_of, script
+from supercloud.jobs.fleet import NodeState, Waiting
+from supercloud.jobs.placement import Placement
+from supercloud.jobs.states import State
+from supercloud.spec import JobSpec
+from supercloud.spec.fleet import Connection
+
+SHELLCHECK = Path(sysconfig.get_path("scripts")) / "shellcheck"
+Make = Callable[..., JobSpec]
+AT = Placement("c", "p", 2, 8, 8, "h100-sxm", "h100")
+
+
+def argv(job: JobSpec, at: Placement = AT) -> tuple[str, ...]:
+    return commands.sbatch(job, at, "k", "/state/k/log")
+
+
+def test_options(job: Make) -> None:
+    asked = job(array=4, after=["17", "9/4"], deadline="2 h")
+    assert {"--array=0-3", "--dependency=afterok:17:9", "--kill-on-invalid-dep=yes",
+            "--deadline=now+7200seconds"} <= set(argv(asked))  # fmt: skip
+    part = Placement("c", "p", 1, 2, 8, "h100-sxm", "shard", slice="shard")
+    assert "--gres=shard:2" in argv(job(), part) and not any("gpus" in item for item in argv(job(), part))
+    cut = Placement("c", "p", 1, 2, 8, "h100-sxm", "1g.10gb", slice="mig")
+    assert "--gpus-per-node=1g.10gb:2" in argv(job(), cut)
+    assert "--begin=now+90seconds" in argv(job(), Placement("c", "p", 1, 0, begin=89.5))
+
+
+@pytest.mark.parametrize("image, name", [
+    ("nvcr.io/nvidia/pytorch:26.01-py3", "nvcr.io#nvidia/pytorch:26.01-py3"), ("ubuntu:24.04", "ubuntu:24.04"),
+    ("library/ubuntu", "library/ubuntu"), ("/images/a.sqsh", "/images/a.sqsh"),
+    ("localhost:5000/a/b", "localhost:5000#a/b"),
+])  # fmt: skip
+def test_images_as_pyxis_calls_them(image: str, name: str) -> None:
+    assert image_of(image) == name
+
+
+WISHES = {
+    "plain": {},
+    "image": {"image": "nvcr.io/nvidia/pytorch:26.01-py3", "workdir": "/scratch", "checkpoint": {"path": "/scratch/c"}},
+    "secrets": {"secrets": [{"env": "TOKEN", "name": "hf-token"}]},
+    "retries": {"retries": 3, "retry_rules": [{"exit_codes": [42, 43], "action": "retry"}]},
+    "array": {"array": 3},
+    "all": {"array": 3, "retries": 3, "retry_rules": [{"exit_codes": [42], "action": "retry"}],
+            "secrets": [{"env": "TOKEN", "name": "hf-token"}], "checkpoint": {"path": "/s"}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wish", WISHES)
+@pytest.mark.parametrize("home", ["/state/with space", "$HOME/.supercloud/slurm"])
+def test_scripts_are_good_shell(job: Make, wish: str, home: str) -> None:
+    for asked in (job(["echo", "a"], **WISHES[wish]), job(script="echo a", **{**WISHES[wish], "image": None})):
+        text = script(asked, AT, "k", home, move=True)
+        for shell in ("bash", "sh"):
+            command = [SHELLCHECK, "-s", shell, "-e", "SC2016,SC2034", "-"]
+            done = subprocess.run(command, input=text, text=True, capture_output=True)
+            assert done.returncode == 0, done.stdout
+
+
+def test_the_container_is_part_of_the_step(job: Make) -> None:
+    text = script(job(["echo", "a"], **WISHES["image"]), AT, "k", "/state")
+    for option in ("'--container-image=nvcr.io#nvidia/pytorch:26.01-py3'", "--container-workdir=/scratch",
+                   "--container-mounts=/scratch:/scratch,/scratch/c:/scratch/c"):  # fmt: skip
+        assert option in text
+    with pytest.raises(EngineError, match="an image and a script"):
+        SlurmEngine(Connection(engine="slurm"), Path("/nowhere")).prepare(job(script="x", image="a"), AT, "k")
+
+
+def test_a_later_launch_has_later_epochs(job: Make) -> None:
+    assert "SUPERCLOUD_EPOCH=$((${SLURM_RESTART_COUNT:-0} + 1))" in script(job(), AT, "k", "/s")
+    assert "SUPERCLOUD_EPOCH=$((${SLURM_RESTART_COUNT:-0} + 20001))" in script(job(), AT, "k.e2", "/s")
+
+
+@pytest.mark.parametrize("code, restarts, asked", [(0, 0, False), (42, 0, True), (42, 3, False), (41, 0, False)])
+def test_slurm_is_asked_to_put_it_back(job: Make, tmp_path: Path, code: int, restarts: int, asked: bool) -> None:
+    text = script(job(script=f"exit {code}", **WISHES["retries"]), AT, "k", str(tmp_path))
+    stand_in = f'scontrol() {{ [ "$1" != requeue ] || echo "$2" >>{tmp_path}/asked; }}\nsleep() {{ :; }}\n'
+    done = subprocess.run(["bash", "-c", stand_in + text], env={
+        "PATH": "/usr/bin:/bin", "SLURM_JOB_ID": "7", "SLURM_RESTART_COUNT": str(restarts)})  # fmt: skip
+    assert done.returncode == code and (tmp_path / "asked").exists() is asked
+
+
+# as 22.05 prints them, shortened
+SHOWN = """\
+NodeName=t-0001 Arch=x86_64 CPUAlloc=224 CPUTot=224 Gres=gpu:h100:8(S:0-1) State=ALLOCATED ThreadsPerCore=2 CfgTRES=cpu=224,mem=2000000M,billing=224,gres/gpu=8,gres/gpu:h100=8 AllocTRES=cpu=224,mem=1875G,gres/gpu=8,gres/gpu:h100=8
+NodeName=t-0002 CPUAlloc=14 State=MIXED+DRAIN ThreadsPerCore=2 CfgTRES=cpu=224,gres/gpu=8 AllocTRES=cpu=14,gres/gpu=1 Reason=NHC: check
+NodeName=t-0003 CPUAlloc=0 State=DOWN*+NOT_RESPONDING ThreadsPerCore=2 CfgTRES=cpu=224,gres/gpu=8 AllocTRES=
+NodeName=t-0004 CPUAlloc=0 State=IDLE+PLANNED ThreadsPerCore=2 CfgTRES=cpu=224,gres/gpu=8 AllocTRES=
+NodeName=cpu-1 CPUAlloc=3 State=MIXED ThreadsPerCore=2 CfgTRES=cpu=96,mem=1G AllocTRES=cpu=3
+"""  # noqa: E501
+
+
+def test_what_is_free() -> None:
+    until = nodes.ends("1795213461|t-[0001-0002]\n1795213999|t-0002,cpu-1\nNONE|t-0004\n")
+    assert until == {"t-0001": 1795213461.0, "t-0002": 1795213999.0, "cpu-1": 1795213999.0}
+    assert list(nodes.nodes(SHOWN, until)) == [
+        NodeState("t-0001", "up", 8, 1795213461.0), NodeState("t-0002", "drained", 1, 1795213999.0),
+        NodeState("t-0003", "down", 0), NodeState("t-0004", "up", 0), NodeState("cpu-1", "up", 1, 1795213999.0),
+    ]  # fmt: skip
+
+
+def test_what_waits() -> None:
+    said = "batch|4|Resources\nbatch,short|2|Priority\nbatch|9|Dependency\nbatch|9|JobHeldUser\n"
+    assert nodes.waiting(said) == [Waiting("batch", 6, 2), Waiting("short", 2, 1)]
+
+
+class Lists:
+    """A Slurm that lists rows."""
+
+    def __init__(self, queue: str, accounts: str = ""):
+        self.queue, self.accounts = queue, accounts
+
+    def run(self, argv: tuple[str, ...], stdin: object = None) -> Answer:
+        return Answer(0, self.queue if "squeue" in argv else self.accounts)
+
+
+def row(ref: str, state: str, code: int = 0) -> str:
+    return f"{ref}|{state}|None|0|{code}|1795213461|1795213462|supercloud:k|\n"
+
+
+def test_arrays_are_seen_as_one(tmp_path: Path) -> None:
+    def poll(queue: str, accounts: str = "") -> State | None:
+        engine = SlurmEngine(Connection(engine="slurm"), tmp_path, Lists(queue, accounts))  # type: ignore[arg-type]
+        found = engine.poll(["9/3"])
+        return found["9/3"].state if found else None
+
+    assert poll(row("9", "PENDING")) is State.QUEUED
+    assert poll(row("9", "RUNNING") + row("9", "PENDING")) is State.RUNNING
+    assert poll(row("9", "COMPLETED") * 3) is State.COMPLETED
+    assert poll(row("9", "COMPLETED") * 2 + row("9", "FAILED", 768)) is State.FAILED
+    forgotten = "".join(f"9_{n}|COMPLETED|0:0|1795213461|1795213462|None\n" for n in range(3))
+    assert poll(row("9", "COMPLETED"), forgotten) is State.COMPLETED, "the queue has forgotten two of them"
+    assert poll(row("9", "COMPLETED")) is None, "and so have the accounts"
+
+
+def test_only_what_waits_is_taken_back(tmp_path: Path) -> None:
+    assert commands.recall("9/3") == ("scancel", "--state=PENDING", "9") and commands.cancel("9/3") == ("scancel", "9")

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from supercloud.jobs.combining import combined
+from supercloud.jobs.states import State
+from supercloud.jobs.submission import Status
+
+C, F, R, Q = (Status(state) for state in (State.COMPLETED, State.FAILED, State.RUNNING, State.QUEUED))
+
+
+def state(*tasks: Status, count: int = 3) -> State | None:
+    found = combined(tasks, count)
+    return found.state if found else None
+
+
+def test_the_whole_has_begun_with_the_first_and_ended_with_the_last() -> None:
+    assert state(Q) is State.QUEUED and state(Q, R) is State.RUNNING
+    assert state(C, Q) is State.RUNNING, "one is through, the others wait"
+    assert state(C, C, C) is State.COMPLETED and state(C, F, C) is State.FAILED
+    assert state(C, Status(State.CANCELLED), Status(State.TIMEOUT)) is State.TIMEOUT
+
+
+def test_what_is_not_known_of_all_is_not_said() -> None:
+    assert state(C, C) is None and state() is None
+    assert combined([C], 1) is C and combined([], 1) is None
+
+
+def test_numbers_of_the_whole() -> None:
+    one = Status(State.FAILED, 1, "ended with exit code 3", 3, 5.0, 9.0)
+    other = Status(State.COMPLETED, 1, "", 0, 4.0, 12.0)
+    assert combined([one, other], 2) == Status(
+        State.FAILED, 0, "1 of 2 tasks: ended with exit code 3", 3, 4.0, 12.0)  # fmt: skip
+    assert combined([other, other], 2) == Status(State.COMPLETED, 0, "", 0, 4.0, 12.0)

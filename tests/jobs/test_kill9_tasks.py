@@ -1,0 +1,63 @@
+"""The processes of running jobs, their wrappers and the agent are killed at random points: each start runs once."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+
+from jobs.waiting import end_everything, eventually, stop_agent
+
+from supercloud.jobs import api
+from supercloud.jobs.processes import marked
+from supercloud.jobs.reconcile import reconcile
+from supercloud.jobs.states import State
+from supercloud.jobs.store import Store
+from supercloud.plan.model import Plan
+from supercloud.spec import JobSpec
+
+KILLS = 120
+
+
+def test_kill_9_of_what_runs(tmp_path: Path, plan: Plan) -> None:
+    folder, ran, ended = tmp_path / "jobs", tmp_path / "ran", tmp_path / "ended"
+    # one line when a start begins and one when it is through; how long it takes differs
+    text = f'echo "$SUPERCLOUD_JOB_KEY $SUPERCLOUD_EPOCH" >>{ran}; sleep 0.$1; echo "$SUPERCLOUD_JOB_KEY" >>{ended}'
+    chance = random.Random(20261122)
+    kills = agents = 0
+    with Store(folder) as store:
+        try:
+            for number in range(120):
+                job = JobSpec.model_validate({
+                    "name": "job", "command": ["sh", "-c", text, "sh", str(number % 3 + 1)], "retries": 1000,
+                    "accelerators": {"type": "h100", "count": 1},
+                })  # fmt: skip
+                api.submit(job, plan, store=store, key=f"k{number}")
+            end = time.monotonic() + 30
+            while kills < KILLS and time.monotonic() < end and store.live():
+                found = list(marked("SUPERCLOUD_RUN", f"{folder}/"))
+                if found:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(chance.choice(found), signal.SIGKILL)
+                        kills += 1
+                if chance.random() < 0.1:
+                    agents += stop_agent(folder)
+                time.sleep(chance.uniform(0, 0.01))
+                reconcile(store)
+            eventually(lambda: not reconcile(store) and not store.live(), 60)
+            records = store.select()
+            assert len(records) == 120
+            # a job whose program was killed, not its wrapper, has failed: that is its own exit code, 137
+            assert {record.state for record in records} <= {State.COMPLETED, State.FAILED}
+            assert all(record.exit_code == 137 for record in records if record.state is State.FAILED)
+            starts = Counter(ran.read_text().splitlines())
+            assert set(starts.values()) == {1}, "no start ran twice"
+            through = Counter(ended.read_text().split())
+            done = {record.key for record in records if record.state is State.COMPLETED}
+            assert done <= set(through) and kills > 20 and agents
+        finally:
+            end_everything(folder)

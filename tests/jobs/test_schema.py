@@ -1,0 +1,94 @@
+"""A store of the first version is brought up to the present one with everything in it."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from supercloud.errors import StoreError
+from supercloud.jobs.schema import MIGRATIONS
+from supercloud.jobs.spending import begin_of
+from supercloud.jobs.states import LIVE, State
+from supercloud.jobs.store import Store
+from supercloud.jobs.submission import Status
+
+
+def first_version(folder: Path) -> Path:
+    """As the first release left it."""
+    folder.mkdir()
+    connection = sqlite3.connect(folder / "jobs.db")
+    connection.executescript(MIGRATIONS[0])
+    connection.execute("PRAGMA user_version = 1")
+    rows = [("a", '{"name":"a","tenant":"llm","priority":"high","retries":3}', "RUNNING", 5.0), ("b", "{}", "COMPLETED", 1.0)]
+    connection.executemany(
+        "INSERT INTO jobs (key, name, spec, placement, submission, cluster, connection, engine, state, recorded, started)"
+        " VALUES (?, 'job', ?, '{}', '{}', 'pod', '{\"engine\":\"fake\"}', 'fake', ?, 1, ?)", rows)  # fmt: skip
+    connection.commit()
+    connection.close()
+    return folder
+
+
+def test_jobs_of_the_first_version_are_all_there(tmp_path: Path) -> None:
+    with Store(first_version(tmp_path / "old")) as store:
+        one, two = store.get(1), store.get(2)
+        assert (one.tenant, one.priority, one.retries, one.launch, one.fleet) == ("llm", "high", 3, 0, "")
+        assert (two.tenant, two.priority, two.retries) == ("", "normal", 0)
+        assert [record.id for record in store.live()] == [1]
+        assert one.energy() is None and one.cost() is None, "what it used is not known, and not nothing"
+        store.observe({1: Status(State.COMPLETED, 1, exit_code=0, ended=8.0)})
+        assert store.get(1).state is State.COMPLETED
+    with Store(tmp_path / "old") as again:
+        assert again.get(1).ended == 8.0
+
+
+def test_an_old_supercloud_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Store(tmp_path).close()
+    monkeypatch.setattr("supercloud.jobs.store.MIGRATIONS", MIGRATIONS[:1])
+    with pytest.raises(StoreError, match="newer supercloud"):
+        Store(tmp_path)
+
+
+def test_a_migration_that_breaks_off_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = first_version(tmp_path / "old")
+    broken = (MIGRATIONS[0], MIGRATIONS[1] + "; CREATE TABLE jobs (a)")
+    monkeypatch.setattr("supercloud.jobs.store.MIGRATIONS", broken)
+    with pytest.raises(StoreError):
+        Store(folder)
+    monkeypatch.undo()
+    with Store(folder) as store:
+        assert store.get(1).tenant == "llm"
+
+
+def test_the_index_over_live_jobs_is_used(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        among = ", ".join(f"'{state}'" for state in State if state in LIVE)
+        plan = store.read(f"EXPLAIN QUERY PLAN SELECT * FROM jobs WHERE state IN ({among}) ORDER BY id DESC LIMIT 5")
+        assert any("live_jobs" in row["detail"] for row in plan)
+        plan = store.read("EXPLAIN QUERY PLAN SELECT * FROM jobs WHERE tenant = 'a' AND (ended >= 1 OR ended IS NULL)"
+                          " AND (hourly IS NOT NULL OR dollars > 0)")  # fmt: skip
+        assert any("spending" in row["detail"] for row in plan)
+
+
+def test_energy_and_cost_add_up_over_starts(store: Store) -> None:
+    number = store.record(key="k", name="job", spec="{}", fleet="f", retries=5, watts=1000.0, hourly=10.0)[0].id
+    store.begin(number)
+    store.submitted(number, "r")
+    store.observe({number: Status(State.RUNNING, 1, started=1000.0)})
+    store.observe({number: Status(State.QUEUED, 2)})
+    first = store.get(number)
+    assert first.joules is not None and first.joules > 0 and first.seconds() == 0
+    with store.writing() as database:
+        database.execute("UPDATE jobs SET joules = 3.6e6, dollars = 10")
+    store.observe({number: Status(State.RUNNING, 2, started=2000.0)})
+    store.observe({number: Status(State.COMPLETED, 2, ended=2000.0 + 1800)})
+    done = store.get(number)
+    assert done.energy() == pytest.approx(3.6e6 + 1.8e6) and done.cost() == pytest.approx(15.0)
+
+
+@pytest.mark.parametrize("per, begin", [("day", 1795132800), ("week", 1794787200), ("month", 1793491200),
+                                        ("quarter", 1790812800), ("year", 1767225600)])  # fmt: skip
+def test_periods_of_budgets(per: str, begin: int) -> None:
+    now = 1795213461.0  # Friday, 20 November 2026, 22:24 UTC
+    assert begin_of(per, now) == begin
