@@ -10,7 +10,7 @@ import typer
 from .output import note
 from .submit import EngineName, Via
 
-EPILOG = "Example: supercloud serve fleet.yaml · meanwhile: supercloud submit job.yaml --on fleet.yaml"
+EPILOG = "Example: supercloud serve fleet.yaml · next: supercloud submit job.yaml --on fleet.yaml"
 
 
 def serve(
