@@ -58,9 +58,7 @@ def test_each_look_is_one_question(submit: Callable[..., api.Job], monkeypatch: 
     assert asked == [30, 30]
 
 
-def test_an_engine_may_be_silent_for_a_while(
-    submit: Callable[..., api.Job], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_engine_may_be_silent_for_a_while(submit: Callable[..., api.Job], monkeypatch: pytest.MonkeyPatch) -> None:
     job = submit("COMPLETED")
     poll, left = FakeEngine.poll, [3]
 

@@ -21,10 +21,13 @@ def first_version(folder: Path) -> Path:
     connection = sqlite3.connect(folder / "jobs.db")
     connection.executescript(MIGRATIONS[0])
     connection.execute("PRAGMA user_version = 1")
-    rows = [("a", '{"name":"a","tenant":"llm","priority":"high","retries":3}', "RUNNING", 5.0), ("b", "{}", "COMPLETED", 1.0)]
+    rows = [("a", '{"name":"a","tenant":"llm","priority":"high","retries":3}', "RUNNING", 5.0),
+            ("b", "{}", "COMPLETED", 1.0)]  # fmt: skip
     connection.executemany(
-        "INSERT INTO jobs (key, name, spec, placement, submission, cluster, connection, engine, state, recorded, started)"
-        " VALUES (?, 'job', ?, '{}', '{}', 'pod', '{\"engine\":\"fake\"}', 'fake', ?, 1, ?)", rows)  # fmt: skip
+        "INSERT INTO jobs (key, name, spec, placement, submission, cluster, connection, engine, state, recorded,"
+        " started) VALUES (?, 'job', ?, '{}', '{}', 'pod', '{\"engine\":\"fake\"}', 'fake', ?, 1, ?)",
+        rows,
+    )
     connection.commit()
     connection.close()
     return folder

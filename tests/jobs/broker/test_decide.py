@@ -98,7 +98,8 @@ def test_a_waiting_job_moves_to_what_frees_first() -> None:
 
 def test_priorities_then_shares_then_age() -> None:
     waiting = [record(1, tenant="vision"), record(2, tenant="llm"), record(3, tenant="llm", priority="high"),
-               record(4, tenant="llm"), record(5, tenant="vision"), record(6, tenant="vision", priority="low")]  # fmt: skip
+               record(4, tenant="llm"), record(5, tenant="vision"),
+               record(6, tenant="vision", priority="low")]  # fmt: skip
     shares = shares_of(fleet({"a": 1}))
     assert shares == {"llm": 0.75, "vision": 0.25}
     sizes = {item.id: 8 for item in waiting}

@@ -1,4 +1,4 @@
-"""The broker and the submitter are killed with SIGKILL at random points, and two brokers run at once: nothing is lost."""
+"""The broker and the submitter are killed at random points, and two brokers run at once: nothing is lost."""
 
 from __future__ import annotations
 

@@ -74,7 +74,9 @@ def test_what_waits_for_a_failure_never_begins(submit: Callable[..., api.Job], t
         submit("true", after=["nobody"])
 
 
-def test_engines_do_not_wait_for_each_other(submit: Callable[..., api.Job], job: Make, plan: Plan, store: Store) -> None:
+def test_engines_do_not_wait_for_each_other(
+    submit: Callable[..., api.Job], job: Make, plan: Plan, store: Store
+) -> None:
     here = submit("sleep 5", name="here")
     with pytest.raises(InputError, match="not on the same engine.*submit both to a fleet"):
         api.submit(job(after=["here"]), plan, engine="fake", store=store)
@@ -83,7 +85,8 @@ def test_engines_do_not_wait_for_each_other(submit: Callable[..., api.Job], job:
 
 def test_another_try_by_exit_code(submit: Callable[..., api.Job]) -> None:
     rules = [{"exit_codes": [7], "action": "fail"}, {"exit_codes": [7, 42], "action": "retry"}]
-    held = submit('echo $SUPERCLOUD_EPOCH; [ "$SUPERCLOUD_EPOCH" -ge 3 ] || exit 42; exit 7', retries=9, retry_rules=rules)
+    text = 'echo $SUPERCLOUD_EPOCH; [ "$SUPERCLOUD_EPOCH" -ge 3 ] || exit 42; exit 7'
+    held = submit(text, retries=9, retry_rules=rules)
     assert held.wait(30) is State.FAILED and held.record.exit_code == 7 and held.record.attempt == 3
     assert said(held) == ["1", "2", "3"]
     tired = submit("exit 42", retries=2, retry_rules=rules)
@@ -124,7 +127,8 @@ def test_an_image_needs_something_that_runs_it(
     with pytest.raises(EngineError, match="neither apptainer nor singularity"):
         submit("true", image="pytorch:26.01")
     program = tmp_path / "apptainer"
-    program.write_text('#!/bin/sh\necho "$@"\nwhile [ "$1" != docker://nvcr.io/pytorch:26.01 ]; do shift; done\nshift; exec "$@"\n')
+    skip = 'while [ "$1" != docker://nvcr.io/pytorch:26.01 ]; do shift; done; shift'
+    program.write_text(f'#!/bin/sh\necho "$@"\n{skip}\nexec "$@"\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     held = submit("echo inside", image="nvcr.io/pytorch:26.01")
@@ -147,7 +151,7 @@ def test_a_job_is_taken_back_only_before_it_begins(job: Make, tmp_path: Path) ->
     assert statuses[str(waiting)].state is State.CANCELLED and statuses[str(waiting)].started is None
     assert statuses[str(running)].state is State.RUNNING
     queue.begin(waiting, [], False)
-    assert queue.statuses([str(waiting)])[str(waiting)].state is State.CANCELLED, "an agent that comes late begins nothing"
+    assert queue.statuses([str(waiting)])[str(waiting)].state is State.CANCELLED, "an agent that is late"
     array = queue.add(engine.prepare(job(array=3), at, "array"))
     queue.begin(int(array.split("/")[0]) + 1, [], False)
     engine.recall(array)

@@ -170,9 +170,7 @@ def test_one_connection_serves_many_questions(home: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("host, error", [("down", EngineError), ("broken", Unsure)])
-def test_not_reached_is_not_unsure(
-    home: Path, tmp_path: Path, job: Make, host: str, error: type[EngineError]
-) -> None:
+def test_not_reached_is_not_unsure(home: Path, tmp_path: Path, job: Make, host: str, error: type[EngineError]) -> None:
     far = engine(tmp_path, f"ssh:{host}")
     with pytest.raises(error, match=f"try: ssh {host} true") as caught:
         far.submit(far.prepare(job(), AT, "k"))
