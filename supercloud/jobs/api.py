@@ -31,7 +31,7 @@ from .futures import as_completed, wait
 from .handle import Job
 from .placement import Placement, place
 from .power import watts
-from .reconcile import hand_over, reconcile
+from .reconcile import hand_over, in_hand, reconcile
 from .records import JobRecord
 from .spending import spent
 from .states import State
@@ -81,15 +81,16 @@ def submit(
     connection = _connection(engine)
     ready = _awaited(job, connection, store)
     placement, submission = _prepare(ready, where, connection, key, store.folder, catalog)
-    with store.writing():  # one write to the disk for both steps
-        record, new = store.record(
-            **whose, placement=placement.to_json(), submission=submission.to_json(),
-            cluster=where.name, connection=connection.model_dump_json(exclude_defaults=True), engine=connection.engine,
-            watts=watts(where, placement), hourly=placement.price,
-        )  # fmt: skip
-        mine = new and store.begin(record.id)
-    if mine:
-        hand_over(store, open_engine(connection, store.folder), record.id, submission)
+    with in_hand(store, key):
+        with store.writing():  # one write to the disk for both steps
+            record, new = store.record(
+                **whose, placement=placement.to_json(), submission=submission.to_json(), cluster=where.name,
+                connection=connection.model_dump_json(exclude_defaults=True), engine=connection.engine,
+                watts=watts(where, placement), hourly=placement.price,
+            )  # fmt: skip
+            mine = new and store.begin(record.id)
+        if mine:
+            hand_over(store, open_engine(connection, store.folder), record.id, submission)
     return Job(store.get(record.id), store)
 
 

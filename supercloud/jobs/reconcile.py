@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import contextlib
+from collections.abc import Collection, Iterator, Sequence
 
 from ..errors import EngineError, InputError, SupercloudError
 from ..spec.fleet import Connection
@@ -12,7 +13,7 @@ from .states import State
 from .store import JobRecord, Store
 from .submission import Status, Submission
 
-__all__ = ["hand_over", "reconcile"]
+__all__ = ["hand_over", "in_hand", "reconcile"]
 
 
 def reconcile(store: Store, only: Collection[int] | None = None) -> list[SupercloudError]:
@@ -33,6 +34,24 @@ def reconcile(store: Store, only: Collection[int] | None = None) -> list[Supercl
         except (EngineError, InputError) as error:
             problems.append(error)
     return problems
+
+
+# What this process is in the middle of handing over, as folder and key. A job of which the store says that this process
+# submits it, and which is not here, was left behind when not even that could be written down: the disk was full.
+_in_hand: set[tuple[str, str]] = set()
+
+
+@contextlib.contextmanager
+def in_hand(store: Store, key: str) -> Iterator[None]:
+    """Around everything from the record to the hand-over of a job: other threads of this process leave it alone."""
+    item = (str(store.folder), key)
+    mine = item not in _in_hand
+    _in_hand.add(item)
+    try:
+        yield
+    finally:
+        if mine:
+            _in_hand.discard(item)
 
 
 def hand_over(store: Store, engine: Engine, number: int, submission: Submission) -> None:
@@ -57,7 +76,8 @@ def _recover(store: Store, engine: Engine, records: Sequence[JobRecord]) -> list
     orphans = []
     for record in records:
         owner = ProcessId.parse(record.owner)
-        if owner is None or not owner.alive:
+        left = owner == ProcessId.own() and (str(store.folder), record.key) not in _in_hand
+        if owner is None or left or not owner.alive:
             orphans.append(record)
     problems: list[EngineError] = []
     if not orphans:
@@ -70,11 +90,12 @@ def _recover(store: Store, engine: Engine, records: Sequence[JobRecord]) -> list
         if ref is not None:
             store.submitted(record.id, ref, record.launch)
         elif record.state is State.PENDING or record.engine_key in found:
-            if store.begin(record.id, record.owner):
-                try:
-                    hand_over(store, engine, record.id, Submission.of_json(record.submission))
-                except EngineError as error:
-                    problems.append(error)
+            with in_hand(store, record.key):
+                if store.begin(record.id, record.owner):
+                    try:
+                        hand_over(store, engine, record.id, Submission.of_json(record.submission))
+                    except EngineError as error:
+                        problems.append(error)
         elif not isinstance(engine, Finds):
             said = "its submitter died, and this engine cannot say whether it has the job"
             store.observe({record.id: Status(State.UNKNOWN, reason=said)})

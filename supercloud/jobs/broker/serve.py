@@ -18,7 +18,7 @@ from ..engine import Engine, Recalls, Unsure
 from ..fleet import Cluster, Fleet, Sees, Watch
 from ..placement import Placement
 from ..power import watts
-from ..reconcile import hand_over, reconcile
+from ..reconcile import hand_over, in_hand, reconcile
 from ..records import JobRecord
 from ..spending import spent
 from ..states import State
@@ -157,9 +157,10 @@ class Broker:
             submission = engine.prepare(self.specs[record.id], placement, record.engine_key)
             power = watts(cluster.plan, placement)
             text = connection.model_dump_json(exclude_defaults=True)
-            if not ledger.assign(self.store, record, placement, submission, text, connection.engine, power):
-                return False
-            hand_over(self.store, engine, record.id, submission)
+            with in_hand(self.store, record.key):
+                if not ledger.assign(self.store, record, placement, submission, text, connection.engine, power):
+                    return False
+                hand_over(self.store, engine, record.id, submission)
         except Unsure as error:
             self.say(f"warning: job {record.id}: {error}")
             return False
