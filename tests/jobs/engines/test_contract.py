@@ -49,7 +49,9 @@ class SlurmStandIn:
         lines = []
         for ref, states in self.jobs.items():
             state, code = states[0].split("|")
-            lines.append(f"{ref:24}|{state:24}|{'None':64}|{0:12}|{code:16}|1795213461|1795213462|{self.comments[ref]:128}|\n")
+            lines.append(
+                f"{ref:24}|{state:24}|{'None':64}|{0:12}|{code:16}|1795213461|1795213462|{self.comments[ref]:128}|\n"
+            )
             if len(states) > 1:
                 states.pop(0)
         return Answer(0, "".join(lines))
