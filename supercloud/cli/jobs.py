@@ -10,6 +10,7 @@ from .options import Json
 from .output import columns, note, result, result_json
 
 if TYPE_CHECKING:
+    from ..errors import SupercloudError
     from ..jobs.records import JobRecord
 
 EPILOG = "Example: supercloud jobs --live · next: supercloud logs ID"
@@ -23,16 +24,20 @@ def jobs(
     as_json: Json = False,
 ) -> None:
     """List jobs on all engines, the newest first."""
-    from ..jobs import State, api
-    from ..jobs.reconcile import reconcile
+    from ..jobs.states import State
+    from ..jobs.store import default_store
 
-    store = api.default_store()
+    store = default_store()
     if history is not None:
         _history(history, as_json)
         return
-    problems = reconcile(store)
+    problems: list[SupercloudError] = []
+    if any(record.state is not State.HELD for record in store.live()):
+        from ..jobs.reconcile import reconcile  # costs more than the list itself
+
+        problems = reconcile(store)
     states = tuple(state for state in State if not (live and state.is_final))
-    records = [job.record for job in api.jobs(store, states, limit)]
+    records = store.select(states, limit)
     if as_json:
         result_json([_shown(record) for record in records])
     else:
@@ -46,13 +51,10 @@ def jobs(
 
 
 def _row(record: JobRecord, usage: bool) -> tuple[str, ...]:
-    from ..jobs import Placement
-
-    at = Placement.of_json(record.placement) if record.placement and record.state != "HELD" else None
-    where = f"{record.cluster}: {at}" if at else f"fleet {record.fleet}"
     used = (_figure(record.seconds() / 3600), _figure(record.energy(), 3.6e6), _figure(record.cost())) if usage else ()
-    return (str(record.id), record.name, str(record.state), str(record.tries), record.engine if at else "-", where,
-            *used, record.reason)  # fmt: skip
+    engine = record.engine if record.state != "HELD" else "-"
+    return (str(record.id), record.name, str(record.state), str(record.tries), engine, record.where, *used,
+            record.reason)  # fmt: skip
 
 
 def _figure(value: float | None, unit: float = 1.0) -> str:

@@ -8,12 +8,9 @@ hello
 
 from __future__ import annotations
 
-import atexit
-import os
 import re
 import secrets
 from collections.abc import Collection
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +32,7 @@ from .reconcile import hand_over, in_hand, reconcile
 from .records import JobRecord
 from .spending import spent
 from .states import State
-from .store import Store
+from .store import Store, default_store
 from .submission import Submission
 
 __all__ = ["Job", "as_completed", "default_store", "get", "jobs", "open_engine", "prepare", "reconcile", "submit",
@@ -152,18 +149,6 @@ def get(number: int, store: Store | None = None) -> Job:
     """A job by its number."""
     store = store or default_store()
     return Job(store.get(number), store)
-
-
-def default_store() -> Store:
-    """The store of this user, opened once."""
-    return _store(state_folder(), os.getpid())
-
-
-@lru_cache(maxsize=8)
-def _store(folder: Path, process: int) -> Store:
-    store = Store(folder)
-    atexit.register(store.close)
-    return store
 
 
 def _connection(engine: str | Connection) -> Connection:

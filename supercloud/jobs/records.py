@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from dataclasses import dataclass
@@ -78,6 +79,19 @@ class JobRecord:
     def tries(self) -> int:
         """How often it was started, over all engines."""
         return self.earlier + self.attempt
+
+    @property
+    def where(self) -> str:
+        """Where it is or was, as :class:`Placement` would say; read without it, because a list must come quickly."""
+        if not self.placement or self.state is State.HELD:
+            return f"fleet {self.fleet}"
+        at = json.loads(self.placement)
+        nodes, each = at["nodes"], at["accelerators_per_node"]
+        several = nodes > 1
+        what = f", {each} × {at['accelerator']}{' each' if several else ''}" if each else ""
+        level = at.get("near", {}).get("level")
+        within = f", within one {level}" if level and several else ""
+        return f"{self.cluster}: {nodes} node{'s' if several else ''} of pool {at['pool']}{what}{within}"
 
     def seconds(self, now: float | None = None) -> float:
         """How long its present start has been running, or ran."""

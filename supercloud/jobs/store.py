@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import os
 import sqlite3
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,7 +22,10 @@ from .schema import MIGRATIONS
 from .states import LIVE, State, may_follow
 from .submission import Status
 
-__all__ = ["Event", "JobRecord", "Store"]
+__all__ = ["Event", "GIVEN_BACK", "JobRecord", "Store", "default_store"]
+
+GIVEN_BACK = "it was given back before it began"
+"""Why a job is held that its engine was asked for."""
 
 
 class Store:
@@ -209,7 +215,7 @@ class Store:
         """Back to the broker, to be started under a later epoch: what it was on its engine is over."""
         ended = replace(record, ended=status.ended or time.time())
         begun = record.started is not None
-        reason = "it was given back before it began" if record.recalled else f"{status.reason}; it is started again"
+        reason = GIVEN_BACK if record.recalled else f"{status.reason}; it is started again"
         connection.execute(
             "UPDATE jobs SET state = ?, reason = ?, owner = '', ref = NULL, launch = launch + 1, recalled = 0,"
             " earlier = ?, attempt = 1, submitted = NULL, started = NULL, joules = ?, dollars = ?,"
@@ -247,6 +253,18 @@ class Store:
         record = self.get(number)
         with self.writing() as connection:
             self._note(connection, number, record.state, record.attempt, text)
+
+
+def default_store() -> Store:
+    """The store of this user, opened once."""
+    return _opened(state_folder(), os.getpid())
+
+
+@lru_cache(maxsize=8)
+def _opened(folder: Path, process: int) -> Store:
+    store = Store(folder)
+    atexit.register(store.close)
+    return store
 
 
 def _lives_on(record: JobRecord, status: Status) -> bool:

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from supercloud.errors import InputError, UnknownName
+from supercloud.jobs.nearness import Nearness
+from supercloud.jobs.placement import Placement
 from supercloud.jobs.states import State
 from supercloud.jobs.store import JobRecord, Store
 from supercloud.jobs.submission import Status
@@ -100,3 +102,11 @@ def test_two_writers_take_turns(store: Store, tmp_path: Any) -> None:
     with Store(store.folder) as other:
         numbers = [queued(item, f"k{n}") for n, item in enumerate([store, other] * 10)]
     assert numbers == sorted(numbers) and len(set(numbers)) == 20
+
+
+@pytest.mark.parametrize("nodes, each, level", [(1, 8, ""), (4, 8, "su"), (2, 0, ""), (1, 0, "su"), (16, 8, "")])
+def test_where_a_job_is_reads_as_its_placement_does(store: Store, nodes: int, each: int, level: str) -> None:
+    at = Placement("pod", "train", nodes, each, 8, "h100-sxm", near=Nearness(level=level))
+    number = store.record(key="k", name="job", spec="{}", placement=at.to_json(), cluster="pod")[0].id
+    assert store.get(number).where == f"pod: {at}"
+    assert store.record(key="h", name="job", spec="{}", fleet="all", held=True)[0].where == "fleet all"

@@ -22,7 +22,7 @@ from ..reconcile import hand_over, in_hand, reconcile
 from ..records import JobRecord
 from ..spending import spent
 from ..states import State
-from ..store import Store
+from ..store import GIVEN_BACK, Store
 from ..submission import Status
 from . import ledger
 from .decide import Hold, Move, Start, decide, moves
@@ -83,7 +83,7 @@ class Broker:
         order = in_turn(held, used(record for record in live if record.state is not State.HELD), shares_of(self.fleet),
                         {record.id: self._size(record) for record in held})  # fmt: skip
         begun = 0
-        for action in decide(view, order, self.specs, now, self._avoided(now)):
+        for action in decide(view, order, self.specs, now, self._avoided(held, now)):
             if isinstance(action, Hold):
                 ledger.explain(self.store, action.record, action.reason)
             else:
@@ -172,10 +172,14 @@ class Broker:
         self.say(f"job {record.id} ({record.name}) goes to {placement.cluster}: {placement}")
         return True
 
-    def _avoided(self, now: float) -> dict[int, set[str]]:
+    def _avoided(self, held: list[JobRecord], now: float) -> dict[int, set[str]]:
         self.avoid = {number: kept for number, names in self.avoid.items()
                       if (kept := {name: until for name, until in names.items() if until > now})}  # fmt: skip
-        return {number: set(names) for number, names in self.avoid.items()}
+        avoided = {number: set(names) for number, names in self.avoid.items()}
+        for record in held:
+            if record.reason == GIVEN_BACK:  # where it waited in vain looks free as soon as it has left
+                avoided.setdefault(record.id, set()).add(record.cluster)
+        return avoided
 
     def _move(self, move: Move) -> None:
         record = move.record
@@ -184,8 +188,6 @@ class Broker:
         to = f"{move.placement.cluster}: {move.placement}"
         if ledger.ask_back(self.store, record, f"{record.cluster} is asked for it back: there is room on {to}"):
             self.say(f"job {record.id} ({record.name}) still waits on {record.cluster}: there is room on {to}")
-            if move.placement.cluster != record.cluster:  # where it waited in vain looks free as soon as it has left
-                self.avoid.setdefault(record.id, {})[record.cluster] = self.clock() + max(_AVOID, self.move_after)
             self._recall(record)
 
     def _recall(self, record: JobRecord) -> None:

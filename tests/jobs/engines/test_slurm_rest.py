@@ -1,0 +1,176 @@
+"""slurmrestd: answers of a real one (26.05), and a stand-in server that takes jobs."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from supercloud.errors import EngineError
+from supercloud.jobs.engine import Unsure
+from supercloud.jobs.engines.slurm import bodies, commands, rest
+from supercloud.jobs.engines.slurm.engine import SlurmEngine
+from supercloud.jobs.placement import Placement
+from supercloud.jobs.states import State
+from supercloud.spec import JobSpec
+from supercloud.spec.fleet import Connection
+
+RECORDINGS = Path(__file__).parent.parent / "recordings"
+AT = Placement("pod", "train", 2, 8, 8, "h100-sxm", "h100", partition="batch", account="llm", qos="normal")
+Make = Callable[..., JobSpec]
+
+
+def recorded(name: str) -> Any:
+    return json.loads((RECORDINGS / f"rest-{name}-26.05.json").read_text())
+
+
+def by_name(jobs: list[dict[str, Any]]) -> dict[str, str]:
+    """Name of a job -> its id, or that of its array."""
+    return {job["name"]: bodies._id(job) for job in jobs}
+
+
+def test_its_list_of_jobs() -> None:
+    jobs = recorded("jobs")["jobs"]
+    ids, found = by_name(jobs), bodies.queued(jobs)
+    assert [(task.state, task.exit_code) for task in found[ids["good"]]] == [(State.COMPLETED, 0)]
+    assert [(task.state, task.exit_code) for task in found[ids["bad"]]] == [(State.FAILED, 3)]
+    assert sorted(str(task.state) for task in found[ids["array"]]) == ["COMPLETED", "FAILED", "FAILED"]
+    [runs] = found[ids["runs"]]
+    assert (runs.state, runs.attempt, runs.ended) == (State.RUNNING, 1, None) and runs.started
+    [waits] = found[ids["waits"]]
+    assert waits.state is State.QUEUED and waits.reason == "it is next; the nodes it needs are in use"
+    assert len(bodies.keys(jobs)) == 5 and all(bodies.is_ours(job) for job in jobs)
+    assert [(item.partition, item.nodes) for item in bodies.waiting(jobs)] == [(jobs[0]["partition"], 4)]
+
+
+def test_its_accounts() -> None:
+    jobs = recorded("accounts")["jobs"]
+    ids, found = by_name(jobs), bodies.accounted(jobs)
+    assert [(task.state, task.exit_code) for task in found[ids["bad"]]] == [(State.FAILED, 3)]
+    assert len(found[ids["array"]]) == 3 and {ids["good"], ids["bad"]} <= set(bodies.keys(jobs).values())
+
+
+def test_its_nodes() -> None:
+    states = sorted((node.state, node.in_use) for node in bodies.nodes(recorded("nodes")["nodes"]))
+    assert states == [("up", 0), ("up", 0), ("up", 0), ("up", 8)]
+
+
+def test_what_is_posted(job: Make) -> None:
+    asked = job(accelerators={"count": 16}, time_limit="90 s", array=2, after=["7"], retries=1)
+    body = bodies.submission(commands.sbatch(asked, AT, "k", "/s/k/log"), "#!/bin/bash\n", "v0.0.45")["job"]
+    assert body["time_limit"] == {"set": True, "infinite": False, "number": 2}
+    assert (body["tasks"], body["nodes"], body["tres_per_node"]) == (2, "2", "gres/gpu:h100:8")
+    assert (body["array"], body["dependency"], body["requeue"]) == ("0-1", "afterok:7", True)
+    assert (body["comment"], body["script"], body["open_mode"]) == ("supercloud:k", "#!/bin/bash\n", ["APPEND"])
+    with pytest.raises(EngineError, match="not told of --deadline"):
+        bodies.submission(commands.sbatch(job(deadline="1 h"), AT, "k", "/l"), "", "v0.0.45")
+
+
+class Server(http.server.BaseHTTPRequestHandler):
+    """Takes jobs, and has the recorded ones besides."""
+
+    jobs: dict[int, dict[str, Any]] = {}
+    formats = ("v0.0.42", "v0.0.41")
+    refuse = hang = False
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+    def answer(self, code: int, body: Any) -> None:
+        data = json.dumps(body).encode()
+        self.send_response(code)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        with contextlib.suppress(BrokenPipeError):  # who asked did not wait
+            self.wfile.write(data)
+
+    def do_GET(self) -> None:
+        assert self.headers["X-SLURM-USER-TOKEN"] == "secret"
+        _, service, name, what, *rest = self.path.split("/")
+        if name not in self.formats:
+            self.answer(404, {"errors": [{"error": "Unable to find requested URL"}]})
+        elif what == "ping":
+            self.answer(200, {"errors": []})
+        elif service == "slurmdb":
+            self.answer(500, {"errors": [{"error": "Slurm accounting storage is disabled"}]})
+        else:
+            self.answer(200, {"jobs": list(self.jobs.values())})
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["job"]
+        if Server.refuse:
+            self.answer(500, recorded("refused"))
+            return
+        number = len(self.jobs) + 1
+        self.jobs[number] = {"job_id": number, "comment": body["comment"], "job_state": ["RUNNING"],
+                             "restart_cnt": {"set": True, "number": 0}}  # fmt: skip
+        if Server.hang:
+            time.sleep(0.5)
+        self.answer(200, {"job_id": number, "errors": []})
+
+    def do_DELETE(self) -> None:
+        number = int(self.path.rsplit("/", 1)[1])
+        if number not in self.jobs:
+            self.answer(500, {"errors": [{"error": "Invalid job id specified"}]})
+            return
+        self.jobs[number]["job_state"] = ["CANCELLED"]
+        self.answer(200, {"errors": []})
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlurmEngine]:
+    Server.jobs, Server.refuse, Server.hang = {}, False, False
+    monkeypatch.setenv("SLURM_JWT", "secret")
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield SlurmEngine(Connection(engine="slurm", via=f"http://127.0.0.1:{server.server_port}"), tmp_path)
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_a_job_is_taken_found_seen_and_ended(engine: SlurmEngine, job: Make) -> None:
+    ref = engine.submit(engine.prepare(job(), AT, "k"))
+    assert engine.controller.format == "v0.0.42"  # type: ignore[attr-defined]
+    assert engine.find(["k", "other"], time.time()) == {"k": ref, "other": None}
+    assert engine.find(["other"], time.time() - 9999) == {}, "without accounts nobody can say"
+    assert engine.poll([ref, "99"]) == {ref: engine.poll([ref])[ref]}
+    engine.cancel(ref)
+    engine.cancel("99")
+    assert engine.poll([ref])[ref].state is State.CANCELLED
+    assert engine.read_log("k", 0) == b""
+
+
+def test_a_refusal_has_a_next_step(engine: SlurmEngine, job: Make) -> None:
+    Server.refuse = True
+    with pytest.raises(EngineError, match="Invalid qos specification") as caught:
+        engine.submit(engine.prepare(job(), AT, "k"))
+    assert not isinstance(caught.value, Unsure)
+
+
+def test_silence_is_not_a_refusal(engine: SlurmEngine, job: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert engine.controller.format  # type: ignore[attr-defined]
+    Server.hang = True
+    monkeypatch.setattr(rest, "_PATIENCE", 0.1)
+    with pytest.raises(Unsure, match="timed out"):
+        engine.submit(engine.prepare(job(), AT, "k"))
+    monkeypatch.setattr(rest, "_PATIENCE", 10)
+    assert engine.find(["k"], time.time()) == {"k": "1"}, "it was taken all the same"
+
+
+def test_nobody_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_JWT", "secret")
+    with pytest.raises(EngineError, match="is not reached"):
+        SlurmEngine(Connection(engine="slurm", via="http://127.0.0.1:1"), tmp_path).poll(["1"])
+    monkeypatch.delenv("SLURM_JWT")
+    monkeypatch.setenv("SUPERCLOUD_SECRETS", str(tmp_path))
+    with pytest.raises(EngineError, match="there is no secret .*slurm-jwt"):
+        SlurmEngine(Connection(engine="slurm", via="http://127.0.0.1:1"), tmp_path).poll(["1"])

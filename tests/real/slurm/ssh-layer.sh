@@ -1,0 +1,35 @@
+#!/bin/bash
+# ssh-layer.sh ROOTFS CACHE: a folder with what ROOTFS lacks of sshd and ssh, to be copied over it; prints its path.
+# Nothing is installed in ROOTFS itself: the packages that are missing are fetched and unpacked.
+set -euo pipefail
+root=$1 cache=$2
+layer=$cache/ssh-over$(realpath "$root" | tr / -)
+mkdir -p "$cache"
+exec 9>"$layer.lock"
+flock 9
+
+if [ ! -e "$layer/complete" ]; then
+    rm -rf --one-file-system "$layer"
+    mkdir -p "$layer/packages" "$layer/root"
+    # apt in a mount namespace: its cache goes into the layer
+    # shellcheck disable=SC2016  # for the shell inside
+    unshare -m --propagation private -- bash -euc '
+        root=$1 packages=$2
+        [ "$root" = / ] || { mount -t proc proc "$root/proc"; mount --bind /dev "$root/dev"; }
+        mount --bind "$packages" "$root/var/cache/apt/archives"
+        mkdir -p "$packages/partial"
+        chroot "$root" apt-get install -y -q --download-only --no-install-recommends -o Acquire::Retries=5 \
+            openssh-server openssh-client
+    ' inner "$root" "$layer/packages" >&2
+    for package in "$layer"/packages/*.deb; do dpkg-deb -x "$package" "$layer/root"; done
+    # where /lib and /sbin are links into /usr, as everywhere today, a folder over the link would hide all that is there
+    for folder in lib sbin bin lib64; do
+        if [ -d "$layer/root/$folder" ] && [ ! -L "$layer/root/$folder" ]; then
+            mkdir -p "$layer/root/usr/$folder"
+            cp -a "$layer/root/$folder/." "$layer/root/usr/$folder/"
+            rm -r "${layer:?}/root/$folder"
+        fi
+    done
+    touch "$layer/complete"
+fi
+echo "$layer/root"

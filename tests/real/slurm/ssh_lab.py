@@ -1,0 +1,47 @@
+"""A lab with an sshd on the controller's host, so that it is a login node too."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from installed import Slurm
+from lab import Lab
+
+HERE = Path(__file__).resolve().parent
+SSHD = """\
+ListenAddress 127.0.0.1
+HostKey /etc/ssh/host_key
+UsePAM no
+PasswordAuthentication no
+PidFile /run/sshd.pid
+"""
+
+
+def start_sshd(lab: Lab, slurm: Slurm, cache: Path) -> None:
+    """Let user lab in with a key of its own, as ``login``."""
+    done = subprocess.run(
+        [HERE / "ssh-layer.sh", slurm.rootfs, cache], capture_output=True, text=True, timeout=600, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    tar = ["tar", "-c", "-C", done.stdout.splitlines()[-1], "."]
+    archive = subprocess.run(tar, capture_output=True, check=True)
+    lab.run("tar -x --keep-directory-symlink -C /", input=archive.stdout)
+    lab.put("/etc/ssh/sshd_config", SSHD)
+    lab.run("""
+        mkdir -p /run/sshd && chmod 755 /run/sshd
+        grep -q ^sshd: /etc/passwd || echo 'sshd:x:199:65534::/run/sshd:/usr/sbin/nologin' >>/etc/passwd
+        sed -i 's/^lab:[^:]*:/lab:*:/' /etc/shadow
+        ssh-keygen -q -t ed25519 -N '' -f /etc/ssh/host_key
+    """)
+    lab.run("""
+        mkdir -p -m 700 .ssh && cd .ssh
+        ssh-keygen -q -t ed25519 -N '' -f id_ed25519
+        cp id_ed25519.pub authorized_keys
+        printf 'Host login\\n  HostName 127.0.0.1\\n' >config
+        printf '127.0.0.1 %s\\n' "$(cut -d' ' -f1,2 /etc/ssh/host_key.pub)" >known_hosts
+        chmod 600 *
+    """, user="lab", cwd="/home/lab")  # fmt: skip
+    lab.spawn("sshd", ["/usr/sbin/sshd", "-D", "-e"])
+    lab.wait_for("sshd answers", lambda: lab.run(["ssh", "-o", "BatchMode=yes", "login", "true"], user="lab",
+                                                 check=False).returncode == 0)  # fmt: skip
