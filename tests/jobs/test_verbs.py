@@ -1,0 +1,85 @@
+"""The verbs that follow a job, from a shell."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from jobs.waiting import end_everything
+
+FLEET = """\
+name: company
+clusters:
+  - {spec: own.yaml, connect: {engine: local}, prices: {train: 10 USD/h}}
+budgets: [{tenant: llm, per: day, limit: 1 USD}]
+"""
+CLUSTER = """\
+name: own
+site: {kind: onprem, location: stockholm}
+scheduler: {kind: slurm, version: "22.05"}
+pools: [{name: train, machine: dgx-h100, nodes: 1}]
+tenants: [{name: llm}]
+"""
+
+
+class Shell:
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.env = {**os.environ, "SUPERCLOUD_STATE": str(folder / "state")}
+        for name, text in (("fleet", FLEET), ("own", CLUSTER)):
+            (folder / f"{name}.yaml").write_text(text)
+
+    def __call__(self, *words: str, code: int = 0) -> str:
+        command = [str(Path(sys.executable).with_name("supercloud")), *words]
+        done = subprocess.run(command, capture_output=True, text=True, env=self.env, cwd=self.folder)
+        assert done.returncode == code, done.stderr
+        return done.stderr if code else done.stdout
+
+    def job(self, text: str) -> str:
+        (self.folder / "job.yaml").write_text(text)
+        return "job.yaml"
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    yield Shell(tmp_path)
+    end_everything(tmp_path / "state")
+
+
+def test_held_served_waited_for_and_accounted(shell: Shell) -> None:
+    text = "{name: a, command: [sh, -c, 'exit 0'], accelerators: {count: 8}, tenant: llm, time_limit: 1 min}"
+    first, second = (shell("submit", shell.job(text), "--on", "fleet.yaml").strip() for _ in range(2))
+    assert "HELD" in shell("jobs") and "fleet company" in shell("jobs")
+    shell("serve", "fleet.yaml", "--once")
+    states = {row["id"]: row["state"] for row in json.loads(shell("jobs", "--json"))}
+    assert states[2] == "HELD" and states[1] != "HELD", "there is one node"
+    shell("wait", first)
+    shell("serve", "fleet.yaml", "--once")
+    assert [line.split()[:2] for line in shell("wait", first, second).splitlines()] == [
+        ["1", "COMPLETED:"], ["2", "COMPLETED:"]]  # fmt: skip
+    [row] = [row for row in json.loads(shell("jobs", "--json")) if row["id"] == 2]
+    assert row["energy_kwh"] > 0 and row["cost_usd"] > 0 and row["cluster"] == "own"
+    assert shell("jobs", "--usage").splitlines()[0].split()[6:9] == ["hours", "kWh", "USD"]
+    assert "own: 1 node of pool train" in shell("jobs", "--history", "2")
+
+
+def test_exit_codes_for_scripts(shell: Shell) -> None:
+    bad = shell("submit", shell.job("{name: bad, command: ['false']}"), "--on", "own.yaml").strip()
+    assert "next: supercloud logs" in shell("wait", bad, code=1)
+    long = shell("submit", shell.job("{name: long, command: [sleep, '60']}"), "--on", "own.yaml").strip()
+    assert "it goes on" in shell("wait", long, "--timeout", "0.2", code=1)
+    assert "1 job" not in shell("cancel", long)
+    dear = "{name: dear, command: [a], tenant: llm, accelerators: {count: 8}, time_limit: 8 h}"
+    assert "of its 1 USD left this day" in shell("submit", shell.job(dear), "--on", "fleet.yaml", code=2)
+    assert "says how it is reached" in shell("submit", shell.job("{name: a, command: [a], time_limit: 1 min}"), "--on",
+                                             unconnected(shell), code=2)  # fmt: skip
+
+
+def unconnected(shell: Shell) -> str:
+    (shell.folder / "plain.yaml").write_text("name: plain\nclusters: [{spec: own.yaml}]\n")
+    return "plain.yaml"
