@@ -8,12 +8,17 @@ from .accelerator import Accelerator
 from .cable import Cable, Transceiver
 from .contract import Contract
 from .electrical import Pdu, PowerShelf, Ups
+from .instance import Instance
 from .machine import Machine
 from .network_os import NetworkOs
+from .price import Prices
+from .provider import Provider
 from .rack import CoolingMethod, Location, Rack
 from .reader import KINDS, Catalog
+from .region import Region
 from .slurm import SlurmRelease
 from .storage import StorageProduct, StorageTiers
+from .storage_service import StorageService
 from .switch import Switch
 from .thermal import Cdu, Coolant, HeatRejection, ThermalClass
 
@@ -27,14 +32,19 @@ __all__ = [
     "Coolant",
     "CoolingMethod",
     "HeatRejection",
+    "Instance",
     "Location",
     "Machine",
     "NetworkOs",
     "Pdu",
     "PowerShelf",
+    "Prices",
+    "Provider",
     "Rack",
+    "Region",
     "SlurmRelease",
     "StorageProduct",
+    "StorageService",
     "StorageTiers",
     "Switch",
     "ThermalClass",

@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ..primitives.quantity import Operations, Power, Rate, Size
-from ..spec.base import Count, Flag, Model, Natural, Text
-from .fact import Fact, FactName
+from ..spec.base import Count, Flag, Natural, Text
+from .fact import Fact, FactName, Part
 
 __all__ = ["Accelerator", "DeviceFiles", "MigProfile", "ScaleUpLink"]
 
 
-class ScaleUpLink(Model):
+class ScaleUpLink(Part):
     """The network inside a server or rack that makes several accelerators one."""
 
     kind: Text
@@ -25,7 +25,7 @@ class ScaleUpLink(Model):
     wiring: Literal["switched", "mesh", "torus-2d", "torus-3d", "bridge"] | None = None
 
 
-class MigProfile(Model):
+class MigProfile(Part):
     """A way to cut an accelerator into isolated instances."""
 
     profile: Text
@@ -33,7 +33,7 @@ class MigProfile(Model):
     max_instances: Count
 
 
-class DeviceFiles(Model):
+class DeviceFiles(Part):
     """What the operating system calls the devices: ``path`` followed by a number from ``first``."""
 
     path: Annotated[str, Field(pattern=r"^/dev/[A-Za-z0-9/_-]+$")]

@@ -24,10 +24,16 @@ class Cable(Fact):
     networks: tuple[Literal["infiniband", "ethernet"], ...]
     speed: Rate
     """Of one link."""
+    lower: tuple[Rate, ...] = ()
+    """Speeds it runs at besides, in ports of an older generation."""
     cages: tuple[Text, ...] = ()
     """Cages its plugs go into; none for fibre, whose ends go into transceivers."""
     links: Count = 1
-    """Links it carries, from one cage to one other."""
+    """Links it carries, from one cage to one other, or to as many as it has tails."""
+    tails: Count = 1
+    """Cages on the side of the machines: more than 1 where the links of one cage part ways."""
+    tail_cages: tuple[Text, ...] = ()
+    """Cages that those plugs go into."""
     split: Count = 1
     """Ends on the far side: 2 shares one port among two devices of half the speed."""
     optic: Text | None = None

@@ -7,13 +7,13 @@ from typing import Annotated
 from pydantic import Field
 
 from ..primitives.quantity import Duration, Length, Rate, Size
-from ..spec.base import Count, Model, Natural
-from .fact import Fact
+from ..spec.base import Count, Natural
+from .fact import Fact, Part
 
 __all__ = ["Contract", "Marking"]
 
 
-class Marking(Model):
+class Marking(Part):
     """Where ECN begins to mark and where it marks at its highest probability, for a port of a speed."""
 
     speed: Rate

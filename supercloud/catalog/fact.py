@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from ..spec.base import Model, Text
 
-__all__ = ["Fact", "FactName"]
+__all__ = ["Fact", "FactName", "Part"]
 
 FactName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9._]*[a-z0-9])?$", max_length=80)]
 
 
-class Fact(Model):
+class Part(Model):
+    """Base of all models of facts: built when the first file of their kind is read, since a plan reads few kinds."""
+
+    model_config = ConfigDict(defer_build=True, use_attribute_docstrings=False)
+
+
+class Fact(Part):
     """A thing the world offers. An absent field is one that nobody sourced; nothing is filled in by guessing."""
 
     name: FactName

@@ -7,14 +7,15 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ..primitives.quantity import Flow, Length, Mass, Power, Rate, Size, Temperature
-from ..spec.base import Count, Model, Natural, Ratio, Text
-from .fact import Fact, FactName
+from ..spec.base import Count, Natural, Ratio, Text
+from .fact import Fact, FactName, Part
+from .instance import Instance
 
 __all__ = ["Adapter", "Body", "Cpu", "Heat", "Installed", "LocalDisk", "Machine", "RackProduct", "ScalableUnit",
            "Slot", "Supplies"]  # fmt: skip
 
 
-class Cpu(Model):
+class Cpu(Part):
     """Processors as the operating system counts them."""
 
     arch: Literal["x86_64", "aarch64"]
@@ -29,7 +30,7 @@ class Cpu(Model):
         return self.sockets * self.cores_per_socket * self.threads_per_core
 
 
-class Installed(Model):
+class Installed(Part):
     """Accelerators in the machine."""
 
     type: FactName
@@ -38,7 +39,7 @@ class Installed(Model):
     """How many hang on each socket, in device order; empty where it is not known."""
 
 
-class Adapter(Model):
+class Adapter(Part):
     """Network adapters of one role."""
 
     role: Literal["compute", "storage", "in-band", "management"]
@@ -61,7 +62,7 @@ class Adapter(Model):
     """Links of one cage."""
 
 
-class LocalDisk(Model):
+class LocalDisk(Part):
     """Disks inside."""
 
     role: Literal["system", "scratch"]
@@ -70,7 +71,7 @@ class LocalDisk(Model):
     size: Size
 
 
-class Supplies(Model):
+class Supplies(Part):
     """Power supplies: ``count`` of them, of which ``needed`` carry the full load."""
 
     count: Count
@@ -78,7 +79,7 @@ class Supplies(Model):
     rating: Power | None = None
 
 
-class Heat(Model):
+class Heat(Part):
     """How the machine is cooled."""
 
     methods: tuple[Literal["air", "direct-liquid", "immersion", "provider"], ...] = ()
@@ -94,7 +95,7 @@ class Heat(Model):
     """Coolant its maker asks for, for each kilowatt in the liquid."""
 
 
-class Body(Model):
+class Body(Part):
     """What the machine is to a rack."""
 
     units: Count | None = None
@@ -105,7 +106,7 @@ class Body(Model):
     supplies: Supplies | None = None
 
 
-class ScalableUnit(Model):
+class ScalableUnit(Part):
     """The block the maker's reference architecture builds clusters of."""
 
     nodes: Count
@@ -117,9 +118,13 @@ class ScalableUnit(Model):
     """``rail``: spines belong to one rail of one unit, and units meet in a core layer."""
     nodes_per_rack: tuple[Count, ...] = ()
     """Nodes per rack the reference architecture shows."""
+    storage_uplinks: Count | None = None
+    """Uplinks of a storage leaf, which has a port for each node of the unit."""
+    management_racks: Count | None = None
+    """Racks of nodes under one management switch."""
 
 
-class Slot(Model):
+class Slot(Part):
     """Equal things one above the other in a rack product."""
 
     what: Literal["node", "nvlink-switch", "power-shelf", "management-switch"]
@@ -128,7 +133,7 @@ class Slot(Model):
     """Of each."""
 
 
-class RackProduct(Model):
+class RackProduct(Part):
     """The machine is sold as one tray of a complete rack."""
 
     name: FactName
@@ -168,3 +173,5 @@ class Machine(Fact):
     rack: RackProduct | None = None
     capacity_kinds: Annotated[tuple[Text, ...], Field()] = ()
     """Clouds: ways it can be had."""
+    instance: Instance | None = None
+    """Clouds only."""

@@ -7,20 +7,28 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ..primitives.quantity import Rate
-from ..spec.base import Count, Flag, Model, Text
-from .fact import Fact
+from ..spec.base import Count, Flag, Text
+from .fact import Fact, Part
 from .switch import Switch
 
-__all__ = ["Lanes", "NetworkOs"]
+__all__ = ["Alias", "Lanes", "NetworkOs"]
 
-_Pattern = Annotated[str, Field(pattern=r"^([A-Za-z0-9/_-]|\{(cage|cage0|part|part0|lane|lane0)\})+$")]
+_Pattern = Annotated[str, Field(pattern=r"^([A-Za-z0-9/_-]|\{(cage|cage0|part|part0|letter|lane|lane0)\})+$")]
 
 
-class Lanes(Model):
+class Lanes(Part):
     """How many electrical lanes a cage of such a speed has."""
 
     speed: Rate
     lanes: Count
+
+
+class Alias(Part):
+    """What LLDP calls the ports of some makers' switches, where that is not their name."""
+
+    vendors: tuple[Text, ...]
+    port: _Pattern
+    split_port: _Pattern
 
 
 class NetworkOs(Fact):
@@ -33,7 +41,9 @@ class NetworkOs(Fact):
     port: _Pattern
     """Name of a whole cage: {cage} counts from 1, {cage0} from 0, {lane0} is the first lane over all cages."""
     split_port: _Pattern
-    """Name of a part of a cage: {part} and {part0} count the parts, {lane} the part's first lane from 1."""
+    """Name of a part of a cage: {part} and {part0} count the parts, {letter} from a, {lane} the part's first lane
+    from 1."""
+    aliases: tuple[Alias, ...] = ()
     lanes: tuple[Lanes, ...] = ()
     """Where names count lanes."""
     max_paths: Count
@@ -42,13 +52,27 @@ class NetworkOs(Fact):
     """Whether BGP runs over link-local addresses."""
 
     def port_name(self, switch: Switch, radix: int, index: int) -> str:
-        """What a port is called, ``index`` counted from 0 over all ports at the fabric's speed."""
-        parts = max(1, radix // switch.cages) if switch.cages else 1
-        cage, part = divmod(index, parts)
+        """What a port is called, ``index`` counted from 0 over all ports at the fabric's speed, uplinks after them."""
+        return self._named(self.port, self.split_port, switch, radix, index)
+
+    def alias_name(self, switch: Switch, radix: int, index: int) -> str:
+        """What neighbours hear a port called over LLDP; empty where that is its name, or not known."""
+        found = next((item for item in self.aliases if switch.vendor in item.vendors), None)
+        return self._named(found.port, found.split_port, switch, radix, index) if found else ""
+
+    def _named(self, whole: str, split: str, switch: Switch, radix: int, index: int) -> str:
         native = switch.modes[0].speed if switch.modes else None
         lanes = next((item.lanes for item in self.lanes if item.speed == native), 1)
-        step = max(1, lanes // parts)
-        pattern = self.port if parts == 1 else self.split_port
+        cages = switch.cages or radix
+        if index >= radix:  # uplinks stand after all cages of the mode, each in a cage of its own
+            more = next((item.lanes for item in self.lanes if item.speed == switch.uplink_speed), 1)
+            cage, parts, part, first = cages + index - radix, 1, 0, cages * lanes + (index - radix) * more
+        else:
+            parts = max(1, radix // switch.cages) if switch.cages else 1
+            cage, part = divmod(index, parts)
+            first = cage * lanes + part * max(1, lanes // parts)
+        pattern = whole if parts == 1 else split
         return pattern.format(
-            cage=cage + 1, cage0=cage, part=part + 1, part0=part, lane=part * step + 1, lane0=cage * lanes + part * step
-        )
+            cage=cage + 1, cage0=cage, part=part + 1, part0=part, letter=chr(ord("a") + part),
+            lane=part * max(1, lanes // parts) + 1, lane0=first,
+        )  # fmt: skip

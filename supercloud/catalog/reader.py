@@ -22,12 +22,18 @@ from .cable import Cable, Transceiver
 from .contract import Contract
 from .electrical import Pdu, PowerShelf, Ups
 from .fact import Fact
+from .kubernetes import ControlPlane, KubernetesRelease, KueueRelease, VolcanoRelease
+from .kubernetes_parts import AlertSet, Chart, DeviceStack, MetricSet, Nic, NodeTopology, VolumeDriver, XidCatalog
 from .machine import Machine
 from .network_os import NetworkOs
+from .price import Prices
+from .provider import Provider
 from .rack import CoolingMethod, Location, Rack
+from .region import Region
 from .reliability import FailureRate
 from .slurm import SlurmRelease
 from .storage import StorageProduct, StorageTiers
+from .storage_service import StorageService
 from .switch import Switch
 from .thermal import Cdu, Coolant, HeatRejection, ThermalClass
 
@@ -35,26 +41,42 @@ __all__ = ["KINDS", "OVERLAY_VARIABLE", "Catalog"]
 
 KINDS: dict[str, type[Fact]] = {
     "accelerators": Accelerator,
+    "alerts": AlertSet,
     "cables": Cable,
     "cdus": Cdu,
+    "charts": Chart,
     "coolants": Coolant,
     "contracts": Contract,
+    "control-planes": ControlPlane,
     "cooling": CoolingMethod,
+    "device-stacks": DeviceStack,
     "failure-rates": FailureRate,
     "heat-rejection": HeatRejection,
+    "kubernetes": KubernetesRelease,
+    "kueue": KueueRelease,
     "locations": Location,
     "machines": Machine,
+    "metrics": MetricSet,
     "network-systems": NetworkOs,
+    "nics": Nic,
+    "node-topologies": NodeTopology,
     "pdus": Pdu,
     "power-shelves": PowerShelf,
+    "prices": Prices,
+    "providers": Provider,
     "racks": Rack,
+    "regions": Region,
     "slurm": SlurmRelease,
     "storage": StorageProduct,
+    "storage-services": StorageService,
     "storage-tiers": StorageTiers,
     "switches": Switch,
     "thermal-classes": ThermalClass,
     "ups": Ups,
     "transceivers": Transceiver,
+    "volcano": VolcanoRelease,
+    "volume-drivers": VolumeDriver,
+    "xids": XidCatalog,
 }
 
 OVERLAY_VARIABLE = "SUPERCLOUD_CATALOG"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ..spec.base import Flag, Model, Text
-from .fact import Fact
+from ..spec.base import Flag, Text
+from .fact import Fact, Part
 
 __all__ = ["SlurmAbilities", "SlurmKeys", "SlurmRelease"]
 
 
-class SlurmKeys(Model):
+class SlurmKeys(Part):
     """Keys the parsers of a release know, spelt as Slurm spells them. Slurm compares them without regard to case."""
 
     slurm: tuple[Text, ...]
@@ -24,7 +24,7 @@ class SlurmKeys(Model):
     """Of topology.conf; topology.yaml has a schema of its own."""
 
 
-class SlurmAbilities(Model):
+class SlurmAbilities(Part):
     """What a release can do."""
 
     topologies: tuple[Literal["flat", "tree", "block", "3d_torus", "torus3d", "ring", "hypercube"], ...]

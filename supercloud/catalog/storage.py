@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from ..primitives.quantity import Rate, Size
-from ..spec.base import Count, Model, Natural, Number, Ratio, Text
-from .fact import Fact
+from ..spec.base import Count, Natural, Number, Ratio, Text
+from .fact import Fact, Part
 
 __all__ = ["StorageProduct", "StorageTiers", "TierRate"]
 
@@ -77,7 +77,7 @@ class StorageProduct(Fact):
     """Above this, the operator wants its larger raft."""
 
 
-class TierRate(Model):
+class TierRate(Part):
     """Aggregate throughput of a tier for a number of scalable units."""
 
     tier: Literal["good", "better", "best"]

@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ..primitives.quantity import Length, Mass, Power, Rate
-from ..spec.base import Count, Flag, Model, Natural, Text
-from .fact import Fact
+from ..spec.base import Count, Flag, Natural, Text
+from .fact import Fact, Part
 
 __all__ = ["PortMode", "Switch"]
 
 
-class PortMode(Model):
+class PortMode(Part):
     """A way to run all ports: so many at such a speed."""
 
     ports: Count

@@ -1,0 +1,179 @@
+"""What is installed beside a Kubernetes release: charts, device plugins, metrics and rules; and what clouds label."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ..spec.base import Flag, Natural, Text
+from .fact import Fact, FactName, Part
+
+__all__ = [
+    "Alert",
+    "AlertSet",
+    "Chart",
+    "DeviceStack",
+    "Measure",
+    "MetricSet",
+    "Nic",
+    "NodeTopology",
+    "VolumeDriver",
+    "XidCatalog",
+    "XidClass",
+]
+
+LabelKey = Annotated[
+    str, Field(pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$")
+]
+SiteKind = Literal["onprem", "aws", "gcp", "azure"]
+
+
+class Chart(Fact):
+    """A Helm chart, locked to one version."""
+
+    repository: Annotated[str, Field(pattern=r"^(https|oci)://\S+[^/]$")]
+    chart: Text
+    version: Text
+    namespace: Text
+    images: dict[Text, Text] = {}
+    """Versions of images that are named in objects, not in the chart, and belong to this version of it."""
+    privileged: Flag = False
+    """Whether its pods need the privileged level of Pod Security."""
+    after: tuple[FactName, ...] = ()
+    """Charts that have to be there before."""
+
+
+class DeviceStack(Fact):
+    """What makes accelerators of one resource name known to Kubernetes."""
+
+    resource: LabelKey
+    """As pods ask for it, such as nvidia.com/gpu."""
+    charts: tuple[FactName, ...] = ()
+    sites: tuple[SiteKind, ...] = ()
+    """Where there is such a thing; empty means everywhere."""
+    provided: dict[SiteKind, tuple[Text, ...]] = {}
+    """Parts that the site brings itself: driver, toolkit, plugin."""
+    driver_path: dict[SiteKind, Text] = {}
+    """Where a site that brings the driver has it on its nodes, where that is not the usual place."""
+    taint: LabelKey | None = None
+    """Key that keeps everything else off such nodes."""
+    product_label: LabelKey | None = None
+    """Node label its discovery puts on nodes."""
+    domain_label: LabelKey | None = None
+    """Node label of the scale-up domain its discovery finds."""
+    device_class: Text | None = None
+    """DeviceClass its driver of dynamic resource allocation brings."""
+    channel_class: Text | None = None
+    """DeviceClass of the channel by which the pods of a scale-up domain share memory; a node has one such device."""
+    driver: Text | None = None
+    """Name of that driver, as selectors know its attributes."""
+    product_attribute: Text | None = None
+    """Attribute of a device that says its product."""
+    slices: Flag = False
+    """Whether accelerators can be cut into instances (MIG)."""
+    sharing: Flag = False
+    """Whether several pods may share one without isolation (time-slicing)."""
+    whole: Text | None = None
+    """Why accelerators can neither be cut nor shared, where they cannot."""
+    exporter: Text | None = None
+    """Metric set of its exporter."""
+
+
+class NodeTopology(Fact):
+    """Node labels by which a provider says where a node is, outermost first."""
+
+    labels: tuple[LabelKey, ...]
+    discovered: Flag
+    """Whether the values are only known when a node is there."""
+    machines: tuple[FactName, ...] = ()
+    """Machines whose nodes have them; empty means all."""
+    resources: tuple[LabelKey, ...] = ()
+    """Resource names of accelerators whose nodes have them; empty means all nodes."""
+
+
+class Measure(Part):
+    """One metric of an exporter."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+    type: Literal["gauge", "counter"]
+    help: Text
+    default: Flag = False
+    """Whether the exporter gives it unless told otherwise."""
+
+
+class MetricSet(Fact):
+    """What an exporter can measure."""
+
+    metrics: tuple[Measure, ...]
+
+
+class XidClass(Part):
+    """Errors that ask for the same action."""
+
+    action: Text
+    """As the maker calls it."""
+    severity: Literal["critical", "warning", "info"]
+    codes: tuple[Natural, ...]
+    remedy: Text
+
+
+class XidCatalog(Fact):
+    """Errors of a driver by number, with what to do."""
+
+    classes: tuple[XidClass, ...]
+
+
+class Alert(Part):
+    """A rule of Prometheus."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Z][A-Za-z0-9]*$")]
+    expr: Text
+    wait: Annotated[str, Field(pattern=r"^\d+[smh]$")]
+    """How long it has to hold."""
+    severity: Literal["critical", "warning", "info"]
+    summary: Text
+    remedy: Text
+
+
+class AlertSet(Fact):
+    """Rules over the metrics of one set."""
+
+    metrics: FactName
+    """The set they ask; the rules are rendered where its exporter is."""
+    fabrics: tuple[Text, ...] = ()
+    """Only where a fabric of one of these kinds is."""
+    alerts: tuple[Alert, ...]
+
+
+class Nic(Fact):
+    """A model of network adapter as the PCI bus knows it."""
+
+    model: Text
+    """As machines name it."""
+    vendor_id: Annotated[str, Field(pattern=r"^[0-9a-f]{4}$")]
+    device_id: Annotated[str, Field(pattern=r"^[0-9a-f]{4}$")]
+
+
+class VolumeDriver(Fact):
+    """How Kubernetes mounts a kind of storage that a provider runs. What only the provider knows has a name here."""
+
+    site: SiteKind
+    kind: Literal["parallel", "nfs", "bucket"]
+    """As the plan of a cloud calls it."""
+    product: Text | None = None
+    """On-prem: the kind of storage it serves, as a spec calls it."""
+    driver: Text | None = None
+    """CSI driver; None: the kubelet mounts it itself (NFS)."""
+    handle: Text | None = None
+    """What the volume's handle is; None: any name will do."""
+    attributes: dict[Text, Text] = {}
+    """Attributes, or fields of the NFS volume, that are known once the storage is there: what each is."""
+    subfolder: Text | None = None
+    """The attribute that takes ``/<tenant>`` after its value, so that a tenant sees its own folder."""
+    options: tuple[Text, ...] = ()
+    """Mount options; ``{tenant}`` is filled in."""
+    chart: FactName | None = None
+    """On-prem: the chart that brings the driver; None where there is none to install it by."""
+    parameters: dict[Text, Text] = {}
+    """On-prem: of the class for volumes made on demand; ``{storage}`` is filled in with the file system's name."""

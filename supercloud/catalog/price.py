@@ -1,0 +1,36 @@
+"""What machines cost at list price, with the date it was read."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ..primitives.quantity import Price
+from ..spec.base import Text
+from .fact import Fact, Part
+
+__all__ = ["ListPrice", "Prices"]
+
+
+class ListPrice(Part):
+    """A price in a region."""
+
+    region: Text
+    kind: Literal["on-demand", "spot", "capacity-block"]
+    price: Price
+    date: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] | None = None
+    """When it was valid; absent where its source has none."""
+    read: Text
+    """Where it was read."""
+
+
+class Prices(Fact):
+    """List prices of a machine, named after it."""
+
+    provider: Literal["aws", "gcp", "azure"]
+    prices: tuple[ListPrice, ...]
+
+    def at(self, region: str, kind: str) -> ListPrice | None:
+        """The price in a region, if one was sourced."""
+        return next((item for item in self.prices if item.region == region and item.kind == kind), None)

@@ -1,0 +1,106 @@
+"""Storage as clouds sell it: sizes and steps, throughput, deployments, and what goes with what."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ..primitives.quantity import Rate, Size
+from ..spec.base import Count, Flag, Natural, Text
+from .fact import Fact, Part
+
+__all__ = ["Deployment", "FabricRule", "Install", "MountRule", "StorageService"]
+
+OptionValue = str | int | bool
+
+
+class Deployment(Part):
+    """One way the service is set up, with the sizes it comes in."""
+
+    name: Text
+    sizes: tuple[Size, ...] = ()
+    """Single sizes before the steps."""
+    step: Size | None = None
+    """Then any multiple of it; with ``per_tib`` keys in ``steps`` these win."""
+    steps: dict[Text, Size] = {}
+    """Step by throughput per TiB (``250 MB/s``)."""
+    min: Size | None = None
+    max: Size | None = None
+    per_tib: tuple[Rate, ...] = ()
+    """Throughput for each TiB it can be bought with."""
+    throughput: tuple[Rate, ...] = ()
+    """Throughput of all of it that it can be bought with."""
+    zones: Count = 1
+    """Zones it stands in."""
+    everywhere: Flag = False
+    """Whether clients of each zone need an address of it in that zone; it then has one in every zone that is used."""
+    versions: tuple[Text, ...] = ()
+    linked: Flag = True
+    """Whether it can be filled from an object store."""
+
+
+class FabricRule(Part):
+    """When clients may reach it over the fabric of the machines."""
+
+    kind: Text
+    deployments: tuple[Text, ...]
+    steps: dict[Text, Size] = {}
+    """What its sizes are multiples of, by throughput per TiB (``250 MB/s``)."""
+    option: Text
+    """The option that says so."""
+
+
+class MountRule(Part):
+    """How clients mount it."""
+
+    type: Text
+    """What ``mount -t`` takes."""
+    options: Text
+    """What ``mount -o`` takes."""
+    path: Text = ""
+    """What is mounted of it, as it follows the server's name."""
+    port: Count | None = None
+    """Where servers of our own answer clients that mount."""
+
+
+class Install(Part):
+    """How software that only its maker gives comes onto servers of our own: two options of the spec."""
+
+    source: Text
+    """Option with the program that installs it: an ``https://`` address or an ``s3://bucket/key``."""
+    token: Text
+    """Option with the name of a secret that this program is given; the user keeps it in the provider's store."""
+    what: Text
+    """What to give."""
+
+
+class StorageService(Fact):
+    """A storage product of a provider."""
+
+    provider: Literal["aws", "gcp", "azure"]
+    kinds: tuple[Literal["lustre", "weka", "storage-scale", "nfs", "object", "managed"], ...]
+    """Kinds of the spec it can stand for."""
+    lowers_to: Literal["parallel", "nfs", "bucket", "servers"]
+    deployments: tuple[Deployment, ...] = ()
+    """The first is taken unless another one is named or needed."""
+    options: dict[Text, OptionValue] = {}
+    """What is decided unless the spec says otherwise."""
+    option_values: dict[Text, tuple[OptionValue, ...]] = {}
+    """Values an option can have; an option that is not here takes any."""
+    name_option: Text | None = None
+    """The option with a name of the user's for it, where it has one that others see."""
+    fabric: FabricRule | None = None
+    links: Natural = 0
+    """Most links to object stores."""
+    mount: MountRule | None = None
+    """Absent for object stores."""
+    install: Install | None = None
+    """Servers of our own: absent where the image has the software."""
+    tcp_ports: tuple[Text, ...] = ()
+    udp_ports: tuple[Text, ...] = ()
+    product: Text | None = None
+    """Servers of our own: the product in the catalog's storage."""
+    min_servers: Count | None = None
+
+    def deployment(self, name: str) -> Deployment | None:
+        """A deployment by name."""
+        return next((item for item in self.deployments if item.name == name), None)

@@ -1,0 +1,249 @@
+"""The catalog of AWS: traps that have bitten others, and rules every file keeps."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections import Counter
+from itertools import pairwise
+from typing import cast
+
+import pytest
+
+from supercloud.catalog import Catalog, Machine, Prices, Provider, Region, StorageService
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    return Catalog()
+
+
+@pytest.fixture(scope="module")
+def aws(catalog: Catalog) -> Provider:
+    return cast(Provider, catalog.get("providers", "aws"))
+
+
+def machines(catalog: Catalog) -> list[Machine]:
+    return [item for item in map(catalog.machine, catalog.names("machines")) if item.provider == "aws"]
+
+
+def fast(machine: Machine) -> list[tuple[int, int]]:
+    assert machine.instance is not None
+    return [(card, item.device) for item in machine.instance.layout for card in item.cards()
+            if item.kind.startswith("efa")]  # fmt: skip
+
+
+def test_every_machine_is_one(catalog: Catalog) -> None:
+    found = machines(catalog)
+    assert len(found) > 100
+    for item in found:
+        instance = item.instance
+        assert instance is not None, item.name
+        assert item.memory and instance.vcpus and item.capacity_kinds
+        if item.cpu:
+            assert (item.cpu.threads, item.cpu.arch) == (instance.vcpus, instance.arch), item.name
+
+
+def test_layouts_follow_the_rule(catalog: Catalog) -> None:
+    for item in machines(catalog):
+        assert item.instance is not None
+        places = [(card, row.device) for row in item.instance.layout for card in row.cards()]
+        assert len(places) == len(set(places)), item.name
+        cards = [card for card, _ in fast(item)]
+        assert len(cards) == len(set(cards)), f"{item.name}: two EFA on one card"
+        if places:
+            first = item.instance.layout[0]
+            assert (first.first, first.device, first.address) == (0, 0, True), item.name
+            assert first.kind != "efa-only", f"{item.name}: a primary interface cannot be efa-only"
+        adapters = [adapter.count for adapter in item.adapters if adapter.kind == "efa"]
+        assert (adapters or [0]) == [len(cards)], item.name
+        if item.instance.interfaces and places:
+            assert len(places) <= item.instance.interfaces, item.name
+        if item.instance.cards:
+            assert all(card < item.instance.cards for card, _ in places), item.name
+
+
+def test_numbers_of_a_machine_agree(catalog: Catalog) -> None:
+    for item in machines(catalog):
+        instance = item.instance
+        assert instance is not None
+        limits = instance.cards, instance.interfaces, instance.interfaces_per_card
+        if instance.cards and instance.interfaces and instance.interfaces_per_card:
+            assert instance.interfaces == instance.cards * instance.interfaces_per_card, (item.name, *limits)
+        on_card = Counter(card for row in instance.layout for card in row.cards())
+        assert max(on_card.values(), default=0) <= (instance.interfaces_per_card or instance.interfaces or 99), (
+            item.name
+        )
+        if instance.network and instance.network_baseline:
+            assert instance.network_baseline < instance.network, item.name
+        for adapter in item.adapters:
+            most = instance.network or instance.network_baseline
+            assert most is None or adapter.speed.base * adapter.count <= most.base, (item.name, adapter.role)
+        assert (instance.arch == "aarch64") == any(item.name.startswith(name) for name in ("m7g.", "p6e-")), item.name
+
+
+def test_larger_sizes_of_a_family_have_no_less(catalog: Catalog) -> None:
+    """Memory, disks and addresses grow with the vCPUs of a family: what breaks that is a slip of the pen."""
+    families: dict[tuple[str, int], list[Machine]] = {}
+    for item in machines(catalog):
+        assert item.instance is not None
+        count = item.accelerators.count if item.accelerators else 0
+        families.setdefault((item.instance.family, count), []).append(item)
+    for (name, _), members in families.items():
+        members.sort(key=lambda item: (item.instance.vcpus if item.instance else 0, item.name))
+        for small, large in pairwise(members):
+            assert small.memory and large.memory and small.memory <= large.memory, name
+            disks = [sum(disk.count * disk.size.base for disk in item.disks) for item in (small, large)]
+            assert not disks[1] or disks[0] <= disks[1], (small.name, large.name)
+            assert small.instance and large.instance
+            baselines = [item.network_baseline or item.network for item in (small.instance, large.instance)]
+            assert None in baselines or baselines[0] <= baselines[1], (small.name, large.name)  # type: ignore[operator]
+
+
+def test_disks_are_known_of_all_or_none_of_a_family(catalog: Catalog) -> None:
+    known: dict[str, set[bool]] = {}
+    for item in machines(catalog):
+        assert item.instance is not None
+        known.setdefault(item.instance.family, set()).add(bool(item.disks))
+    assert {name for name, found in known.items() if len(found) > 1} == {"G7e"}
+
+
+@pytest.mark.parametrize(
+    ("name", "cards"),
+    [("p4d.24xlarge", range(4)), ("p5.48xlarge", range(32)), ("p5en.48xlarge", range(16)), ("p5.4xlarge", range(1)),
+     ("p6-b200.48xlarge", range(8)), ("p6-b300.48xlarge", range(1, 17)), ("p6e-gb200.36xlarge", (1, 5, 9, 13)),
+     ("g5.4xlarge", ()), ("g5.8xlarge", range(1)), ("dl1.24xlarge", ())],
+)  # fmt: skip
+def test_cards_with_efa(catalog: Catalog, name: str, cards: object) -> None:
+    assert [card for card, _ in fast(catalog.machine(name))] == list(cards)  # type: ignore[call-overload]
+
+
+def test_what_nobody_sourced_is_absent(catalog: Catalog) -> None:
+    assert "p5e.48xlarge" not in catalog.names("prices")
+    assert "p6e-gb300.36xlarge" not in catalog.names("machines")
+    assert not [name for name in catalog.names("machines") if name.startswith("trn3")]
+    prices = cast(Prices, catalog.get("prices", "p5.48xlarge"))
+    assert prices.at("sa-east-1", "on-demand") is None and prices.at("us-east-1", "spot") is None
+
+
+def test_prices(catalog: Catalog) -> None:
+    regions = set(catalog.names("regions"))
+    for name in catalog.names("prices"):
+        found = cast(Prices, catalog.get("prices", name))
+        assert name in catalog.names("machines")
+        keys = [(row.region, row.kind) for row in found.prices]
+        assert len(keys) == len(set(keys)) and {region for region, _ in keys} <= regions
+        assert all(row.price.to("USD/h") > 0 for row in found.prices)
+    p5 = cast(Prices, catalog.get("prices", "p5.48xlarge")).at("us-east-1", "on-demand")
+    assert p5 is not None and (p5.price.to("USD/h"), p5.date) == (55.04, "2026-07-20")
+
+
+def test_ultraservers(catalog: Catalog) -> None:
+    gb200, trn2u = (catalog.machine(name) for name in ("p6e-gb200.36xlarge", "trn2u.48xlarge"))
+    assert gb200.instance and [item.nodes for item in gb200.instance.domains] == [9, 18]
+    assert trn2u.instance and [item.nodes for item in trn2u.instance.domains] == [4]
+    assert gb200.instance.arch == "aarch64" and gb200.adapters[0].count * gb200.adapters[0].speed.to("Gb/s") == 1600
+
+
+def test_trainium2_has_the_memory_of_the_neuron_documentation(catalog: Catalog) -> None:
+    memory = catalog.accelerator("trainium2").memory
+    assert memory is not None and memory.to("GiB") == 96
+
+
+def test_regions(catalog: Catalog, aws: Provider) -> None:
+    families = {item.instance.family for item in machines(catalog) if item.instance and item.accelerators}
+    ours = [cast(Region, catalog.get("regions", name)) for name in catalog.names("regions")]
+    ours = [region for region in ours if region.provider == "aws"]
+    assert len(ours) == 39
+    listed = {family for region in ours for family in region.families or ()}
+    assert listed <= families
+    assert families - listed <= set(aws.unlisted)
+    for region in ours:
+        assert region.zones and all(re.fullmatch(rf"{region.name}[a-f]", zone) for zone in region.zones)
+        assert list(region.zones) == sorted(set(region.zones))
+        assert not region.title.startswith("AWS " + region.name)
+
+
+def test_what_networks_are_made_of(aws: Provider) -> None:
+    rule = aws.network
+    rooms = [ipaddress.IPv4Network(text) for text in rule.ranges]
+    assert {ipaddress.IPv4Network(text) for text in rule.secondary} == set(rooms)
+    for spares in rule.secondary.values():
+        nets = [ipaddress.IPv4Network(text) for text in spares]
+        assert all(any(net.subnet_of(room) for room in rooms) and net.prefixlen >= rule.largest for net in nets)
+        assert len(nets) + 1 <= aws.limits["network-cidrs"].value
+
+
+def test_every_family_is_sold_somewhere_or_said_to_be_unlisted(catalog: Catalog, aws: Provider) -> None:
+    virginia = cast(Region, catalog.get("regions", "us-east-1"))
+    assert virginia.families and "P5" in virginia.families and "P5e" not in virginia.families
+    assert not set(aws.unlisted) & set(virginia.families)
+
+
+def test_rules_of_capacity(aws: Provider) -> None:
+    block, reservation = aws.way("capacity-block"), aws.way("reservation")
+    assert block and (block.placement, block.price) == ("refused", "capacity-block") and block.reason
+    assert reservation and (reservation.placement, reservation.price) == ("allowed", "on-demand")
+    assert aws.way("flex-start") is None and aws.cannot["capacity:flex-start"]
+    for rule in aws.capacity:
+        assert rule.id_pattern is None or re.compile(rule.id_pattern)
+
+
+def test_defaults_exist(catalog: Catalog, aws: Provider) -> None:
+    defaults = aws.defaults
+    names = [defaults.controller, defaults.controller_large, defaults.login, defaults.database, defaults.system,
+             *defaults.backend.values()]  # fmt: skip
+    for name in (*names, *defaults.arm.values()):
+        assert catalog.machine(name).provider == "aws"
+    assert set(defaults.arm) >= {*names[:5]}
+    for kind, name in defaults.storage.items():
+        assert kind in cast(StorageService, catalog.get("storage-services", name)).kinds
+
+
+def test_images(aws: Provider) -> None:
+    keys = [image.key for image in aws.images]
+    assert len(keys) == len(set(keys))
+    what = [(image.scheduler, image.arch, image.accelerator) for image in aws.images]
+    assert len(what) == len(set(what))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "good"),
+    [("bucket", "data--ol-s3", False), ("bucket", "data--x-s3", False), ("bucket", "10.0.0.1", False),
+     ("bucket", "lake-an", False), ("bucket", "lake-123456789012-us-west-2-an", True), ("bucket", "lake-ban", True),
+     ("security-group", "sg-mine", False), ("security-group", "mine", True), ("launch-template", "ab", False),
+     ("kubernetes-cluster", "_c", False), ("node-group", "-n", False), ("database", "1db", False),
+     ("database", "a--b", False), ("tag-key", "k" * 127, True), ("tag-key", "k" * 128, False),
+     ("tag-key", "aws:k", False), ("log-group", "/slurm/c", True), ("role", "r" * 65, False)],
+)  # fmt: skip
+def test_names(aws: Provider, kind: str, name: str, good: bool) -> None:
+    assert (aws.names[kind].problem(name) == "") is good
+
+
+def test_names_accept_something(aws: Provider) -> None:
+    for kind, rule in aws.names.items():
+        assert rule.problem("abc") == "", kind
+        assert rule.problem("x" * (rule.max + 1))
+
+
+def test_closed_network_has_the_ten_endpoints(aws: Provider) -> None:
+    found = aws.network.closed_endpoints["all"] | aws.network.closed_endpoints["kubernetes"]
+    assert len(found) == 10 and set(found.values()) == {"interface"}
+
+
+def test_lustre(catalog: Catalog) -> None:
+    service = cast(StorageService, catalog.get("storage-services", "fsx-lustre"))
+    second = service.deployment("PERSISTENT_2")
+    assert second and [rate.to("MB/s") for rate in second.per_tib] == [125, 250, 500, 1000]
+    assert service.fabric
+    steps = {text: size.to("GiB") for text, size in service.fabric.steps.items()}
+    assert steps == {"125 MB/s": 38400, "250 MB/s": 19200, "500 MB/s": 9600, "1000 MB/s": 4800}
+    first = service.deployment("SCRATCH_1")
+    assert first and not first.linked
+    assert service.deployment("PERSISTENT_9") is None
+
+
+def test_reading_one_machine_reads_no_other() -> None:
+    catalog = Catalog()
+    catalog.machine("p5.48xlarge")
+    assert len(catalog._read) == 1
