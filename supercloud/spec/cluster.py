@@ -6,7 +6,8 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from .base import Model, Name, Text, unique
+from ..primitives.quantity import Money
+from .base import Flag, Model, Name, Text, unique
 from .fabric import Cidr, Fabric
 from .facility import Facility
 from .pool import Pool, twice_named
@@ -15,7 +16,25 @@ from .site import Site
 from .storage import Storage
 from .tenant import Tenant
 
-__all__ = ["ClusterSpec", "Network", "Suppression"]
+__all__ = ["Blocks", "ClusterSpec", "GivenSubnet", "Network", "Suppression"]
+
+
+class GivenSubnet(Model):
+    """An existing subnet, with what is known of it."""
+
+    id: Text
+    zone: Text | None = None
+    public: Flag = False
+    """Whether the internet is reached directly from it."""
+
+
+class Blocks(Model):
+    """Ranges of subnets, one a zone in the order of the zones."""
+
+    public: tuple[Cidr, ...] = ()
+    private: tuple[Cidr, ...] = ()
+    control: tuple[Cidr, ...] = ()
+    """Of the managed Kubernetes control plane."""
 
 
 class Network(Model):
@@ -33,8 +52,15 @@ class Network(Model):
     """On-prem only: a CSV file of host,network,mac (network is in-band, bmc or switch), relative to the spec's file."""
     id: Text | None = None
     """Clouds only: an existing network to use."""
-    subnets: tuple[Text, ...] = ()
+    subnets: tuple[Text | GivenSubnet, ...] = ()
     """Clouds only: existing subnets to use."""
+    cidrs: tuple[Cidr, ...] = ()
+    """Clouds only: further ranges of the network besides ``cidr``; empty means: as many as the nodes need."""
+    blocks: Blocks = Blocks()
+    """Clouds only: ranges of the subnets, where they are not to be worked out."""
+    access: tuple[Cidr, ...] = ()
+    """Clouds only: ranges from which public machines are reached by ssh (empty means none), and the API of a managed
+    control plane (empty means any)."""
     closed: bool = False
     """Clouds only: no way to the internet; services are reached through private endpoints."""
 
@@ -65,6 +91,8 @@ class ClusterSpec(Model):
     """A folder that adds to the catalog or overrides it, relative to the spec's file."""
     tags: dict[Text, Text] = {}
     """Put on everything that can carry them."""
+    budget: Money | None = None
+    """Clouds only: of a month; the cloud warns when it is about to be spent."""
 
     @model_validator(mode="after")
     def _unique_names(self) -> ClusterSpec:

@@ -88,6 +88,12 @@ class Manager(Model):
     """Of a link; empty means the fabric's. With half of it two links share a leaf port through a splitter."""
     cage: Text | None = None
     """Form of the cages its links leave through: osfp, qsfp112, rj45 …; empty means that no cable can be chosen."""
+    cable: Text | None = None
+    """Cable of the catalog its links come over; empty means the simplest that reaches."""
+    pack: Flag = False
+    """Splitters share modules with each other, on as few leaves as that takes: fewer modules, less redundancy."""
+    peer_links: Natural = 0
+    """Links between the two appliances of a pair, beside the management network: back to back."""
     product: Text | None = None
     """What the bill of material calls one."""
     part_number: Text | None = None
@@ -106,6 +112,14 @@ class Service(Model):
     """Of a link; empty means the fabric's. With half of it two links share a leaf port through a splitter."""
     cage: Text | None = None
     """Form of the cages its links leave through: osfp, qsfp112, rj45 …; empty means that no cable can be chosen."""
+    cable: Text | None = None
+    """Cable of the catalog its links come over; empty means the simplest that reaches."""
+    pack: Flag = False
+    """Splitters share modules with each other, on as few leaves as that takes: fewer modules, less redundancy."""
+    peer_links: Natural = 0
+    """Links between the two machines of a pair, beside the management network: back to back."""
+    full: Flag = False
+    """Leaves get uplinks for all of its bandwidth, as those of a storage network do for storage."""
     product: Text | None = None
     """What the bill of material calls one."""
     part_number: Text | None = None
@@ -135,6 +149,12 @@ class Cabling(Model):
 
     media: tuple[Literal["dac", "acc", "copper", "aoc", "fibre"], ...] = ()
     """Kinds of cable; empty means whatever reaches, the simplest first."""
+    nodes: Text | None = None
+    """Cable of the catalog for links of nodes, whatever ``media`` says."""
+    uplinks: Text | None = None
+    """Cable of the catalog for links from one tier to the next."""
+    peers: Text | None = None
+    """Cable of the catalog for links between the two leaves of a pair."""
     spares: Annotated[float, Field(strict=True, ge=0, le=1)] = 0
     """Cables and transceivers to keep, as a part of those in use, rounded up for each item."""
 

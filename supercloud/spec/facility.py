@@ -37,7 +37,8 @@ class RackChoice(Model):
     pdu: Text | None = None
     """Distribution unit in the catalog."""
     pdus: Few | None = None
-    """Distribution units of a rack, one circuit each; empty means one for each feed."""
+    """Distribution units of a rack, one circuit each; empty means as many of the named unit as carry a full rack after
+    the loss that the redundancy asks for, or one for each feed where none is named or its rating is not known."""
 
 
 class ManagementRacks(Model):
@@ -48,11 +49,13 @@ class ManagementRacks(Model):
     type: Text | None = None
     """Empty means the rack of the nodes."""
     power: Power | None = None
-    """Power one may draw; empty means no more than the densest rack of nodes."""
+    """Power one may draw; empty means no more than the densest rack of nodes and than its circuits carry."""
     switches: Count | None = None
-    """Most switches in one, as cables leave room for no more."""
+    """Most switches and machines in one, as cables leave room for no more."""
     pdu: Text | None = None
+    """Distribution unit in the catalog."""
     pdus: Few | None = None
+    """Distribution units of a rack; empty means two of a named unit, on two feeds, or one for each feed."""
 
 
 class ServiceMachines(Model):

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from ..primitives.quantity import Duration, Money, Price, Rate, Size
-from .base import Flag, Model, Name, Ratio, Text
-from .tenant import Budget
+from .base import Flag, Model, Name, Natural, Ratio, Text, unique
+from .tenant import Budget, Limits
 
-__all__ = ["Connection", "DataSet", "FleetSpec", "Member", "Policy"]
+__all__ = ["Connection", "DataSet", "FleetSpec", "FleetTenant", "Member", "Policy"]
 
 
 class Connection(Model):
     """How jobs reach a cluster."""
 
-    engine: Literal["local", "slurm", "kubernetes", "fake"] | Name
+    engine: Literal["local", "slurm", "kubernetes", "fake"] | Name = ""
+    """Empty means what the stack says."""
     via: Annotated[str, Field(pattern=r"^(ssh:[A-Za-z0-9@._-]+(:\d+)?|https?://\S+)$")] | None = None
     """``ssh:host`` or an address of the scheduler's own service; empty means: its commands are here."""
     context: Text | None = None
     """Kubernetes: the context of the kubeconfig."""
     stack: Text | None = None
-    """A Pulumi stack whose outputs say the rest."""
+    """A Pulumi stack, as organization/project/stack, whose output ``connection`` says the rest."""
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Connection:
+        if not self.engine and not self.stack:
+            raise ValueError("name the engine, or the stack whose outputs do")
+        return self
 
 
 class Member(Model):
@@ -40,6 +47,12 @@ class Member(Model):
     """How fast data leaves it; empty means that nobody knows."""
 
 
+def _some_time(value: Duration) -> Duration:
+    if not value.base:
+        raise ValueError("nothing would be remembered; write a time such as 7 d")
+    return value
+
+
 class Policy(Model):
     """What is preferred over the whole fleet."""
 
@@ -47,8 +60,19 @@ class Policy(Model):
     weights: dict[Literal["cost", "carbon", "wait", "topology", "fragmentation"], Ratio] = {}
     max_wait: Duration | None = None
     """A job that would wait longer goes to a dearer place."""
+    half_life: Annotated[Duration, AfterValidator(_some_time)] = Duration("7 d")
+    """After so long what a tenant has used counts half in its fair share, as with Slurm's PriorityDecayHalfLife."""
     failures: Text = "meta-rsc-1"
     """How often nodes fail: failure-rates of the catalog. Checkpoints are proposed from it."""
+
+
+class FleetTenant(Model):
+    """What a tenant may have over all clusters of the fleet together; what each cluster says holds besides."""
+
+    name: Name
+    share: Natural | None = None
+    """Weight among the fleet's tenants; empty means: what its clusters say, by their sizes."""
+    limits: Limits = Limits()
 
 
 class DataSet(Model):
@@ -67,6 +91,7 @@ class FleetSpec(Model):
     name: Name
     clusters: Annotated[tuple[Member, ...], Field(min_length=1)]
     policy: Policy = Policy()
+    tenants: tuple[FleetTenant, ...] = ()
     budgets: tuple[Budget, ...] = ()
     data: tuple[DataSet, ...] = ()
 
@@ -75,4 +100,6 @@ class FleetSpec(Model):
         specs = [member.spec for member in self.clusters]
         for twice in sorted({spec for spec in specs if specs.count(spec) > 1}):
             raise ValueError(f"clusters: {twice!r} is there twice")
+        for twice in unique(self.tenants):
+            raise ValueError(f"tenants: {twice!r} is there twice")
         return self

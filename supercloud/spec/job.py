@@ -16,6 +16,7 @@ __all__ = ["Accelerators", "Checkpoint", "JobSpec", "ModelShape", "Parallelism",
 
 EnvName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=128)]
 Argument = Annotated[str, Field(max_length=131_072, pattern=r"^[^\x00]*$")]
+LicenceName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]*(@[A-Za-z0-9_.-]+)?$", max_length=128)]
 
 
 def _as_tuple(value: object) -> object:
@@ -114,6 +115,8 @@ class JobSpec(Model):
     script: Annotated[str, Field(min_length=1, max_length=1_048_576)] | None = None
     """Instead of ``command``: a shell script."""
     image: Text | None = None
+    """What it runs in: ``registry/name:tag``, a file of the image, or the folder of an OCI bundle. A ``command`` runs
+    in it on every task, a ``script`` once, on the first node."""
     accelerators: Accelerators = Accelerators(count=0)
     nodes: Count | None = None
     """Nodes; empty means as few whole ones as hold the accelerators."""
@@ -121,6 +124,8 @@ class JobSpec(Model):
     parallelism: Parallelism | None = None
     model: ModelShape | None = None
     """What it trains: says whether it fits the memory, and what would."""
+    licenses: dict[LicenceName, Count] = {}
+    """How many of each licence it holds while it runs: ``{solver: 2}``, or ``solver@server`` of a licence server."""
     time_limit: Duration | None = None
     tenant: Name | None = None
     priority: Priority = "normal"

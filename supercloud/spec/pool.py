@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from ..primitives.quantity import Duration, Price, Size
 from .base import Count, Flag, Model, Name, Natural, NodeCount, Text, unique
 from .facility import RackChoice
+from .storage import Mount
 
 __all__ = [
     "Capacity",
@@ -122,11 +123,31 @@ class Pool(Model):
     """On-prem only: another rack than the facility's."""
     disk: Size | None = None
     """Clouds only: size of the root disk."""
+    zones: tuple[Text, ...] = ()
+    """Clouds only: zones the machines may be in; empty means the site's, and of those the first where they have a
+    fabric, which never spans zones."""
+    min: Annotated[Natural, Field(le=1_000_000)] | None = None
+    """Clouds only: machines that are always there; empty means none."""
+    initial: Annotated[Natural, Field(le=1_000_000)] | None = None
+    """Clouds only: machines that are there at first; empty means all of them, by the first way to get them."""
+    placement: Literal["none", "cluster"] | None = None
+    """Clouds only: whether a placement group keeps them near to each other; empty means where they have a fabric and
+    the way to get them usually goes with one."""
+    local: Mount | None = None
+    """Clouds only: where the disks inside are mounted, joined as one without redundancy; empty means nowhere."""
+    domain: NodeCount | None = None
+    """Clouds only: nodes of a scale-up domain, where the machine is sold in several sizes; empty means the largest
+    that the nodes fill."""
 
     @model_validator(mode="after")
     def _counts(self) -> Pool:
         if self.spares >= self.nodes:
             raise ValueError(f"{self.spares} spares leave nothing of {self.nodes} nodes")
+        for count, what in ((self.min, "min"), (self.initial, "initial")):
+            if count is not None and count > self.nodes:
+                raise ValueError(f"{what!r} is {count}, there are {self.nodes} nodes")
+        if self.min is not None and self.initial is not None and self.initial < self.min:
+            raise ValueError(f"'initial' is {self.initial}, less than 'min', {self.min}")
         for twice in {fabric for fabric in self.fabrics if self.fabrics.count(fabric) > 1}:
             raise ValueError(f"fabric {twice!r} is named twice")
         return self

@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from ..primitives.quantity import Duration
+from ..primitives.quantity import Duration, Size
 from .base import Count, Flag, Model, Name, Natural, ReleaseText, Text, unique
 
-__all__ = ["Host", "KubernetesScheduler", "Partition", "Scheduler", "SlurmScheduler", "TopologyKind"]
+__all__ = ["Host", "KubernetesScheduler", "Machines", "Partition", "Scheduler", "SlurmScheduler", "TopologyKind"]
 
 TopologyKind = Literal["tree", "block", "torus3d", "ring", "flat"]
 
@@ -40,6 +40,18 @@ class Partition(Model):
     """Whether a job gets whole nodes."""
 
 
+class Machines(Model):
+    """Service machines of a cloud."""
+
+    machine: Text | None = None
+    """Empty means a usual one."""
+    count: Natural = 1
+    disk: Size | None = None
+    """Of the root."""
+    public: Flag = False
+    """Whether they have an address in the internet."""
+
+
 class SlurmScheduler(Model):
     """Slurm, set up completely: controllers, accounting, partitions, programs."""
 
@@ -61,6 +73,18 @@ class SlurmScheduler(Model):
     preemption: Flag = True
     """Whether work of a higher priority requeues work of a lower one."""
     health_check_interval: Duration = Duration("5 min")
+    machine: Text | None = None
+    """Clouds only: machine of the controllers; empty means one that is large enough for the nodes."""
+    disk: Size | None = None
+    """Clouds only: root disk of the controllers."""
+    state: Size | None = None
+    """Clouds only: the protected disk with the controller's state."""
+    public: Flag = False
+    """Clouds only: controllers have an address in the internet."""
+    login: Machines | None = None
+    """Clouds only: machines for users; empty means one."""
+    managed_database: Flag = False
+    """Clouds only: accounting uses a database that the cloud runs."""
     options: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$", max_length=64)], Text] = {}
     """Further keys of slurm.conf, as they stand; they win over what is rendered. A key the version does not know is
     a finding."""
@@ -84,12 +108,19 @@ class KubernetesScheduler(Model):
     queue: Literal["kueue", "volcano"] = "kueue"
     queue_version: ReleaseText | None = None
     """Release of the queue; empty means the newest in the catalog."""
+    levels: tuple[Text, ...] = ()
+    """Levels of locality that the queue is told of, in any order; empty means all there are."""
     controllers: Annotated[tuple[Host, ...], Field(min_length=1, max_length=9)] = (
         Host(name="cp1"),
         Host(name="cp2"),
         Host(name="cp3"),
     )
     """Control-plane nodes; used on-prem only, a cloud brings its own."""
+    devices: Literal["plugin", "claims"] = "plugin"
+    """Who hands out NVIDIA GPUs: the device plugin, or claims (dynamic resource allocation), for which each tenant gets
+    templates; jobs that ask for ``nvidia.com/gpu`` are served by either."""
+    system: Machines | None = None
+    """Clouds only: machines for what the cluster itself runs; empty means two usual ones."""
     gitops: Literal["none", "flux", "argocd"] = "none"
     """Wrappers for a GitOps controller around the bundle."""
 
@@ -97,6 +128,8 @@ class KubernetesScheduler(Model):
     def _names(self) -> KubernetesScheduler:
         for twice in unique(self.controllers):
             raise ValueError(f"two controllers are called {twice!r}")
+        for twice in sorted({name for name in self.levels if self.levels.count(name) > 1}):
+            raise ValueError(f"levels: {twice!r} is there twice")
         return self
 
 

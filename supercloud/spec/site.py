@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from .base import Model, Name, Text
+from .base import Count, Model, Name, Text
 
 __all__ = ["AwsSite", "AzureSite", "GcpSite", "OnPremSite", "Site"]
 
@@ -22,13 +22,17 @@ class OnPremSite(Model):
 class _CloudSite(Model):
     region: Text
     zones: tuple[Text, ...] = ()
-    """Availability zones to use, in order; empty means: any that sells the machines."""
+    """Availability zones to use, in order; empty means: those that capacity names, else the region's first."""
+    images: dict[Name, Text] = {}
+    """Images of one's own by key (``slurm-nvidia-x86``), instead of the ones the provider publishes."""
 
 
 class AwsSite(_CloudSite):
     """A region of Amazon Web Services."""
 
     kind: Literal["aws"]
+    metadata_hops: Annotated[Count, Field(le=64)] = 2
+    """Hops that answers of the instance metadata service may take; containers are one away."""
 
 
 class GcpSite(_CloudSite):

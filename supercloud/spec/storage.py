@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, StrictBool, StrictInt, StrictStr
 
 from ..primitives.quantity import Duration, Rate, Size
 from .base import Count, Flag, Model, Name, Natural, Number, Text
@@ -66,7 +66,11 @@ class Storage(Model):
     name: Name
     kind: Literal["lustre", "weka", "storage-scale", "nfs", "object", "managed"]
     product: Text | None = None
-    """A product of the catalog, where the kind alone leaves a choice."""
+    """A product of the catalog (on a cloud, of its storage services), where the kind alone leaves a choice."""
+    deployment: Text | None = None
+    """Clouds only: the way the product is set up, in the provider's word (``PERSISTENT_2``)."""
+    options: dict[Name, StrictStr | StrictInt | StrictBool] = {}
+    """Clouds only: further options of the product, in the provider's terms (``compression: LZ4``)."""
     capacity: Size | None = None
     """Usable size; an object store needs none."""
     tier: Literal["good", "better", "best"] | None = None
