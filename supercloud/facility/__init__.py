@@ -10,7 +10,7 @@ from .electricity import Circuits, breaker_for, circuit_power, losses
 from .energy import Part, Year, by_hour_of_day, mixed_carbon, mixed_price, year_of
 from .heat import Heat, flow_for, split
 from .loop import Loop, class_of, outdoor_limit, units_for
-from .racks import Fit, Run, fit, racks_for, share_out
+from .racks import Fit, Limits, Run, fit, racks_for, share_out
 from .redundancy import SCHEMES, Feeds, Scheme, supplies_left
 from .weather import Weather, WeatherError, column_of, free_hours, parse_weather, wet_bulb
 
@@ -20,6 +20,7 @@ __all__ = [
     "Feeds",
     "Fit",
     "Heat",
+    "Limits",
     "Loop",
     "Overhead",
     "Part",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
+from math import lcm
 
 from ..primitives.quantity import Mass, Power
 
-__all__ = ["Fit", "Run", "fit", "racks_for", "share_out"]
+__all__ = ["Fit", "Limits", "Run", "fit", "racks_for", "share_out"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,34 +62,91 @@ class Run:
     """Of each; 0 where it is not known."""
 
 
-def racks_for(runs: Sequence[Run], units: int, power: Power | None, things: int | None = None) -> int:
-    """The fewest racks that hold things of different size by units, power, and number of things.
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one rack holds at most; None where nothing limits it."""
 
-    Sums alone would let a thing be cut in two, so the number is looked for between what they give and what is enough
-    even where all were as tall as the tallest. No rack is left empty: a thing beyond the power of a rack has one.
+    units: int
+    power: Power | None = None
+    things: int | None = None
+
+    def holds(self, content: Sequence[Run]) -> bool:
+        """Whether a rack with these things is within all limits; one thing alone may be beyond the power."""
+        count = sum(run.count for run in content)
+        if sum(run.units * run.count for run in content) > self.units or (self.things and count > self.things):
+            return False
+        return not self.power or count == 1 or sum(run.power.base * run.count for run in content) <= self.power.base
+
+    def scaled(self, part: Fraction) -> Limits:
+        """A part of every limit."""
+        return Limits(
+            int(self.units * part),
+            Power.of_base(self.power.base * part) if self.power else None,
+            max(1, int(self.things * part)) if self.things else None,
+        )
+
+
+def racks_for(runs: Sequence[Run], limits: Limits) -> int:
+    """The fewest racks that hold things of different size in their order, by units, power, and number of things.
+
+    No rack is left empty, and a thing beyond the power of a rack has one.
     """
-    total = sum(run.count for run in runs)
-    tallest = max((run.units for run in runs if run.count), default=0)
-    if not total or tallest > units:
-        return total
-    draw = sum((run.power.base * run.count for run in runs), Fraction(0))
-    least = max(
-        -(-sum(run.units * run.count for run in runs) // units),
-        ceil(draw / power.base) if power and power.base > 0 else 1,
-        -(-total // things) if things else 1,
-    )
-    low, high = min(least, total), min(total, max(least, -(-total // max(1, units // max(tallest, 1)))))
+    if max((run.units for run in runs if run.count), default=0) > limits.units:
+        return sum(run.count for run in runs)
+    return len(_filled(runs, limits))
+
+
+def share_out(runs: Sequence[Run], racks: int, limits: Limits | None = None) -> list[list[Run]]:
+    """The same things in the same order over so many racks: evenly by number where that keeps to the limits, else so
+    that the fullest is as little full as can be."""
+    even = _evenly(runs, racks)
+    if limits is None or all(map(limits.holds, even)):
+        return even
+    low, high = 1, _STEPS
     while low < high:
         middle = (low + high) // 2
-        if all(sum(run.units * run.count for run in rack) <= units for rack in share_out(runs, middle)):
+        if len(_filled(runs, limits.scaled(Fraction(middle, _STEPS)))) <= racks:
             high = middle
         else:
             low = middle + 1
-    return high
+    packed = _filled(runs, limits.scaled(Fraction(low, _STEPS)))
+    return packed if len(packed) == racks else even if len(packed) > racks else share_out(runs, len(packed), limits)
 
 
-def share_out(runs: Sequence[Run], racks: int) -> list[list[Run]]:
-    """The same things in the same order over so many racks, as evenly by number as can be."""
+# Fineness of the search for the most even filling.
+_STEPS = 256
+
+
+def _filled(runs: Sequence[Run], limits: Limits) -> list[list[Run]]:
+    """Rack after rack, each as full as the limits allow; a rack holds one thing at least."""
+    scale = lcm(*(run.power.base.denominator for run in runs))  # whole numbers: there are thousands of racks
+    most = int(limits.power.base * scale) if limits.power else None
+    result: list[list[Run]] = []
+    units = power = things = 0
+    for run in runs:
+        at, each = 0, int(run.power.base * scale)
+        while at < run.count:
+            room = run.count - at
+            if run.units:
+                room = min(room, (limits.units - units) // run.units)
+            if most is not None and each > 0:
+                room = min(room, (most - power) // each)
+            elif most is not None and power > most:
+                room = 0  # one thing over the limit stands alone, even beside what draws nothing
+            if limits.things:
+                room = min(room, limits.things - things)
+            if not result or (room < 1 and things):
+                result.append([])
+                units = power = things = 0
+                continue
+            take = max(room, 1)
+            result[-1].append(Run(run.key, run.first + at, take, run.units, run.power))
+            at, things = at + take, things + take
+            units, power = units + run.units * take, power + each * take
+    return result
+
+
+def _evenly(runs: Sequence[Run], racks: int) -> list[list[Run]]:
     total = sum(run.count for run in runs)
     result: list[list[Run]] = []
     queue = list(runs)

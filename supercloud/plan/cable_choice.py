@@ -12,12 +12,12 @@ from ..primitives.quantity import Rate
 from ..spec import Fabric as Declared
 from .cable_ends import UNIT, Devices
 from .cable_parts import Parts
-from .model import FabricPlan, LayoutPlan, Plan
+from .model import FabricPlan, LayoutPlan, Plan, Service
 
 if TYPE_CHECKING:
     from .cables import CableTable
 
-__all__ = ["choose", "network_of"]
+__all__ = ["choose", "joining", "named_cable", "network_of"]
 
 Ints = NDArray[np.int64]
 Metres = NDArray[np.float64]
@@ -45,12 +45,11 @@ def choose(
     from .cables import CableTable
 
     length = _lengths(plan.layout, devices, one_set, one, other_set, other)
-    shared, share = _cage_pairs(devices, one_set, one, one_port, other_set, other, other_port)
+    shared, share, far = _cage_pairs(devices, one_set, one, one_port, other_set, other, other_port)
     kinds: list[Cable] = []
     kind = np.full(len(one), -1, dtype=np.int64)
     stock = np.full(len(one), np.nan)
     parts = fabric.parts
-    media = declared.cabling.media if declared.cabling else ()
     if isinstance(parts, Parts) and fabric.speed:
         for pair in np.unique(one_set * len(devices) + other_set):
             low, high = divmod(int(pair), len(devices))
@@ -61,20 +60,58 @@ def choose(
             speed = fabric.speed
             if ports[0] >= len(sides[0].ports) - _uplinks(sides[0]) and _uplinks(sides[0]):
                 speed = _uplink_speed(fabric) or speed
-            split = _split(fabric, sides)
             for links in sorted({int(value) for value in np.unique(share[here])}, reverse=True):
                 rows = np.flatnonzero(here & (share == links))
-                offered = parts.between(forms[0], forms[1], network_of(fabric), speed, links, split)
-                if links > 1:  # what joins one link only joins several, too
-                    offered += tuple(item for item in
-                                     parts.between(forms[0], forms[1], network_of(fabric), speed, 1, split)
-                                     if item.medium == "fibre" and item not in offered)  # fmt: skip
-                allowed = ("fibre",) if "building" in (sides[0].kind, sides[1].kind) else media
-                _assign(rows, tuple(item for item in offered if not allowed or item.medium in allowed), length, kinds,
-                        kind, stock)  # fmt: skip
-    cable = _numbers(kinds, kind, shared, lane, other_set, other, other_port, len(devices))
+                _assign(rows, _offered(fabric, declared, parts, sides, forms, speed, links), length, kinds, kind, stock)
+    cable = _numbers(kinds, kind, shared, far, lane, other_set, other, other_port, len(devices))
     return CableTable(fabric, devices, one_set, one, one_port, other_set, other, other_port, lane, length,
                       tuple(kinds), kind, stock, cable)  # fmt: skip
+
+
+def _offered(
+    fabric: FabricPlan, declared: Declared, parts: Parts, sides: tuple[Devices, Devices], forms: list[str],
+    speed: Rate, links: int,
+) -> tuple[Cable, ...]:  # fmt: skip
+    """The kinds of cable that may join two sets of devices, the one to take first in front."""
+    network, service = network_of(fabric), next((item for item in fabric.services if item.name == sides[0].kind), None)
+    named = named_cable(declared, parts, service, sides[0].kind, sides[1].kind)
+    split = service.split if service else 1
+    if named is not None:
+        own = service.speed if service and service.together > 1 and service.speed else speed
+        plugs = parts.fits(named, forms[0], forms[1], network, own, links)
+        return (named,) if plugs and (named.tails > 1 or named.split == split) else ()
+    offered = parts.between(forms[0], forms[1], network, speed, links, split)
+    if links > 1:  # what joins one link only joins several, too
+        offered += tuple(item for item in parts.between(forms[0], forms[1], network, speed, 1, split)
+                         if item.medium == "fibre" and item not in offered)  # fmt: skip
+    media = declared.cabling.media if declared.cabling else ()
+    allowed = ("fibre",) if "building" in (sides[0].kind, sides[1].kind) else media
+    return tuple(item for item in offered if not allowed or item.medium in allowed)
+
+
+def joining(
+    fabric: FabricPlan, declared: Declared, near: Devices, far: Devices, near_port: int, far_port: int
+) -> tuple[Cable, ...]:
+    """The kinds of cable that the spec allows and the catalog has between two ports, whatever their lengths."""
+    if not isinstance(fabric.parts, Parts) or not fabric.speed:
+        return ()
+    forms = [f"{item.side}:{item.forms[port]}" for item, port in ((near, near_port), (far, far_port))]
+    found: dict[str, Cable] = {}
+    for links in range(1, int(np.bincount(far.cages).max(initial=1)) + 1):
+        offered = _offered(fabric, declared, fabric.parts, (near, far), forms, fabric.speed, links)
+        found |= {item.name: item for item in offered}
+    return tuple(found.values())
+
+
+def named_cable(declared: Declared, parts: Parts, service: Service | None, near: str, far: str) -> Cable | None:
+    """The cable that the spec names for links between two kinds of device; None where it leaves the choice."""
+    if service is not None:
+        return service.cable
+    cabling = declared.cabling
+    if cabling is None or "building" in (near, far):
+        return None
+    name = cabling.nodes if near == "node" else cabling.peers if near == far else cabling.uplinks
+    return next((item for item in parts.cables if item.name == name), None)
 
 
 def _uplinks(devices: Devices) -> int:
@@ -84,10 +121,6 @@ def _uplinks(devices: Devices) -> int:
 
 def _uplink_speed(fabric: FabricPlan) -> Rate | None:
     return fabric.tiers[0].switch.uplink_speed
-
-
-def _split(fabric: FabricPlan, sides: tuple[Devices, Devices]) -> int:
-    return next((item.split for item in fabric.services if item.name == sides[0].kind), 1)
 
 
 def _assign(rows: Ints, offered: tuple[Cable, ...], length: Metres, kinds: list[Cable], kind: Ints,
@@ -144,8 +177,9 @@ def _lengths(layout: LayoutPlan | None, devices: tuple[Devices, ...], one_set: I
 
 
 def _cage_pairs(devices: tuple[Devices, ...], one_set: Ints, one: Ints, one_port: Ints, other_set: Ints,
-                other: Ints, other_port: Ints) -> tuple[Ints, Ints]:  # fmt: skip
-    """For every link the number of its pair of cages, and how many links the two share if they share all, else 1."""
+                other: Ints, other_port: Ints) -> tuple[Ints, Ints, Ints]:  # fmt: skip
+    """For every link the number of its pair of cages, how many links the two share if they share all, else 1, and
+    the number of the cage further from the nodes."""
     keys, wholes = [], []
     for sets, index, port in ((one_set, one, one_port), (other_set, other, other_port)):
         cage, whole, base = np.zeros(len(index), dtype=np.int64), np.ones(len(index), dtype=np.int64), 0
@@ -162,20 +196,22 @@ def _cage_pairs(devices: tuple[Devices, ...], one_set: Ints, one: Ints, one_port
         total = base
     _, number, counts = np.unique(keys[0] * total + keys[1], return_inverse=True, return_counts=True)
     same = counts[number]
-    return number, np.where((same == wholes[0]) & (same == wholes[1]), same, 1)
+    return number, np.where((same == wholes[0]) & (same == wholes[1]), same, 1), keys[1]
 
 
-def _numbers(kinds: list[Cable], kind: Ints, pair: Ints, lane: Ints, other_set: Ints, other: Ints, other_port: Ints,
-             sets: int) -> Ints:  # fmt: skip
-    """Cable numbers in the order of the links: one for each pair of cages, split port, or link."""
+def _numbers(kinds: list[Cable], kind: Ints, pair: Ints, far: Ints, lane: Ints, other_set: Ints, other: Ints,
+             other_port: Ints, sets: int) -> Ints:  # fmt: skip
+    """Cable numbers in the order of the links: one for each pair of cages, cage with tails, split port, or link."""
     whole = np.array([item.medium != "fibre" and item.links > 1 for item in kinds] + [False])[kind]
+    tailed = np.array([item.tails > 1 for item in kinds] + [False])[kind]
     links = np.arange(len(kind))
     size = int(other.max(initial=0)) + 1
     ports = int(other_port.max(initial=0)) + 1
     top = int(pair.max(initial=0)) + 1
     split = top + (other_set * size + other) * ports + other_port
     alone = top + sets * size * ports + links
-    key = np.where(lane > 0, split, np.where(whole, pair, alone))
+    key = np.where(lane > 0, split, np.where(tailed, top + sets * size * ports + len(kind) + far,
+                                             np.where(whole, pair, alone)))  # fmt: skip
     _, first, number = np.unique(key, return_index=True, return_inverse=True)
     order = np.empty(len(first), dtype=np.int64)
     order[np.argsort(first, kind="stable")] = np.arange(len(first))

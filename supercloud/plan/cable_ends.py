@@ -12,7 +12,8 @@ from ..catalog import Machine, Switch
 from ..primitives.quantity import Rate
 from .model import FabricPlan, Plan, Service, SwitchTier
 
-__all__ = ["Devices", "Spots", "node_devices", "outside", "service_devices", "switch_devices", "switch_names"]
+__all__ = ["Devices", "Spots", "node_devices", "outside", "service_devices", "service_names",
+           "switch_devices", "switch_names"]  # fmt: skip
 
 # Rack units are 44.45 mm high (EIA-310).
 UNIT = 0.04445
@@ -47,6 +48,11 @@ class Devices:
     adapters: tuple[str, ...] = ()
     """RDMA device behind each port of a machine."""
     ours: bool = True
+    system: tuple[str, ...] = ()
+    """What the operating system calls each port: of a switch its interface, or on InfiniBand its number; of a machine
+    its RDMA device. Empty where nobody knows."""
+    aliases: tuple[str, ...] = ()
+    """What neighbours hear each port called, where that is another name."""
 
     @property
     def count(self) -> int:
@@ -56,11 +62,25 @@ class Devices:
         """An end as it is printed on a label: ``train-0001:OSFP1P1``."""
         return f"{self.names[device]}:{self.ports[port]}"
 
+    @property
+    def printed(self) -> tuple[str, ...]:
+        """Each port as a label has it: its name on the device, and what a switch's system calls it where that
+        differs."""
+        if self.side == "machine" or not self.system:
+            return tuple(self.ports)
+        return tuple(
+            port if system in (port, "") or system.isdigit() else f"{port} ({system})"
+            for port, system in zip(self.ports, self.system, strict=True)
+        )
+
 
 class Spots:
     """Where things stand, looked up by what they are."""
 
     def __init__(self, plan: Plan):
+        runs = plan.networks.switches if plan.networks else ()
+        self.systems = {(run.fabric, run.tier.name): run for run in runs}
+        """Fabric and tier -> its switches with their operating system."""
         self._runs: dict[tuple[str, str], list[tuple[int, int, int, int, int]]] = {}
         for number, rack in enumerate(plan.layout.racks if plan.layout else ()):
             for item in rack.items:
@@ -77,11 +97,26 @@ class Spots:
             height[first:stop] = (unit + np.arange(stop - first) * units + units / 2) * UNIT
         return rack, height
 
+    def anywhere(self, what: str, count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The same of things of that kind, whatever their product: they are counted through the hall."""
+        found = self.of(what, "", count)
+        for kind, name in self._runs:
+            if kind == what and name:
+                rack, height = self.of(what, name, count)
+                found = np.where(rack >= 0, rack, found[0]), np.where(rack >= 0, height, found[1])
+        return found
+
 
 def switch_names(fabric: str, tier: str, count: int) -> list[str]:
     """Host names of the switches of a tier, in the order of the topology: ``compute-leaf-001`` …"""
     width = max(_DIGITS, len(str(count)))
     return [f"{fabric}-{tier}-{number:0{width}d}" for number in range(1, count + 1)]
+
+
+def service_names(name: str, count: int) -> list[str]:
+    """Names of machines that are neither nodes nor servers of storage: ``mgmt-01`` …"""
+    width = max(2, len(str(count)))
+    return [f"{name}-{number:0{width}d}" for number in range(1, count + 1)]
 
 
 def switch_devices(fabric: FabricPlan, tier: SwitchTier, spots: Spots) -> Devices:
@@ -97,8 +132,13 @@ def switch_devices(fabric: FabricPlan, tier: SwitchTier, spots: Spots) -> Device
     ports += [(switch.uplink_name or "uplink{number}").format(number=total + item + 1) for item in range(more)]
     cages += [max(cages, default=-1) + 1 + item for item in range(more)]
     forms += [switch.uplink_cage or ""] * more
+    run = spots.systems.get((fabric.name, tier.name))
+    numbered = fabric.kind == "infiniband"
+    system = [str(port + 1) if numbered else run.port(port) if run and run.system else "" for port in range(len(ports))]
+    aliases = [run.alias(port) if run and not numbered else "" for port in range(len(ports))]
     return Devices(tier.name, switch.name, "switch", _texts(switch_names(fabric.name, tier.name, tier.count)),
-                   _texts(ports), np.array(cages, dtype=np.int64), tuple(forms), rack[box], height[box])  # fmt: skip
+                   _texts(ports), np.array(cages, dtype=np.int64), tuple(forms), rack[box], height[box],
+                   system=tuple(system), aliases=tuple(aliases))  # fmt: skip
 
 
 def _switch_ports(switch: Switch, speed: Rate | None, radix: int) -> tuple[list[str], list[int]]:
@@ -119,17 +159,19 @@ def node_devices(plan: Plan, fabric: FabricPlan, spots: Spots) -> list[Devices]:
     for name in fabric.pools:
         pool = plan.pool(name)
         count = fabric.rails * fabric.planes
-        ports, cages, form, adapters = _machine_ports(pool.machine, fabric.role, count)
+        ports, cages, form, adapters, known = _machine_ports(pool.machine, fabric.role, count)
         rack, height = spots.of("node", name, pool.nodes)
         found.append(
             Devices("node", pool.machine.name, "machine", _texts(list(pool.hosts)), _texts(ports),
-                    np.array(cages, dtype=np.int64), (form,) * count, rack, height, first, adapters)
+                    np.array(cages, dtype=np.int64), (form,) * count, rack, height, first, adapters, system=known)
         )  # fmt: skip
         first += pool.nodes
     return found
 
 
-def _machine_ports(machine: Machine, role: str, count: int) -> tuple[list[str], list[int], str, tuple[str, ...]]:
+def _machine_ports(
+    machine: Machine, role: str, count: int
+) -> tuple[list[str], list[int], str, tuple[str, ...], tuple[str, ...]]:
     adapter = next((item for item in machine.adapters if item.role == role), None)
     named = list(adapter.ports[:count]) if adapter and len(adapter.ports) >= count else []
     each = adapter.cage_links if adapter else 1
@@ -139,26 +181,34 @@ def _machine_ports(machine: Machine, role: str, count: int) -> tuple[list[str], 
         [port // each for port in range(count)],
         (adapter.cage if adapter else None) or "",
         devices or tuple(f"mlx5_{port}" for port in range(count)),
+        devices,
     )
 
 
 def service_devices(plan: Plan, role: str, service: Service, spots: Spots) -> Devices:
-    """The machines of a service; each link has a cage of its own. Switches keep the names of their own fabric."""
+    """The machines of a service; each link has a cage of its own. Switches keep the names of their own fabric.
+
+    Ports to the other machine of a pair come after those of the network.
+    """
     each = -(-service.links // service.count)
-    width = max(2, len(str(service.count)))
-    names = [f"{service.name}-{number:0{width}d}" for number in range(1, service.count + 1)]
-    ports = [f"{role}{port + 1}" for port in range(each)]
+    names = list(service.hosts or ()) or service_names(service.name, service.count)
+    ports = list(service.names[:each]) if len(service.names) >= each else [f"{role}{port + 1}" for port in range(each)]
     rack, height = spots.of("server", service.name, service.count)
+    if service.name == "pdu":
+        rack, height = spots.anywhere("pdu", service.count)
     for fabric in plan.fabrics:
         for tier in fabric.tiers:
             if service.name == f"{fabric.name}-{tier.name}":
                 names = switch_names(fabric.name, tier.name, tier.count)[:: tier.switch.chips]
                 ports = ["mgmt0"]
                 rack, height = spots.of("switch", f"{fabric.name}/{tier.name}", service.count)
+    ports += [f"peer{number + 1}" for number in range(service.peer_links)]
+    known = service.devices[:each] if len(service.devices) >= each else ()
     return Devices(
         service.name, service.product or service.name, "machine", _texts(names), _texts(ports),
-        np.arange(each), (service.cage or "",) * each, rack, height,
-        adapters=tuple(f"mlx5_{port}" for port in range(each)), ours=service.ours,
+        np.arange(len(ports)), (service.cage or "",) * len(ports), rack, height,
+        adapters=known or tuple(f"mlx5_{port}" for port in range(len(ports))), ours=service.ours,
+        system=(*known, *[""] * service.peer_links) if known else (),
     )  # fmt: skip
 
 

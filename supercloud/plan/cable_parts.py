@@ -39,9 +39,17 @@ class Parts:
         return tuple(
             item
             for item in self.cables
-            if network in item.networks and item.speed == speed and item.split == split
-            and self._plugs(item, one, other, network, links)
+            if item.tails == 1 and item.speed == speed and item.split == split
+            and self.fits(item, one, other, network, speed, links)
         )  # fmt: skip
+
+    def fits(self, cable: Cable, one: str, other: str, network: str, speed: Rate, links: int) -> bool:
+        """Whether a cable joins the cages: ``one`` is the side of the machines, where it may have several tails."""
+        if network not in cable.networks or speed not in (cable.speed, *cable.lower):
+            return False
+        if cable.tails > 1:
+            return one.partition(":")[2] in cable.tail_cages and other.partition(":")[2] in cable.cages
+        return self._plugs(cable, one, other, network, links)
 
     def _plugs(self, cable: Cable, one: str, other: str, network: str, links: int) -> bool:
         if cable.medium == "fibre":

@@ -6,7 +6,7 @@ chosen for all cables between two sets of devices at once. ``cables_of`` is the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,7 +66,11 @@ class CableTable:
 
     def ports(self, side: str) -> NDArray[Any]:
         """Name of the port at one side of every link."""
-        return self._pick(side, lambda item: item.ports, getattr(self, f"{side}_port"))
+        return self.pick(side, lambda item: item.ports)
+
+    def pick(self, side: str, column: Callable[[Devices], NDArray[Any]]) -> NDArray[Any]:
+        """What a column over the ports of a device says of the port at one side of every link."""
+        return self._pick(side, column, getattr(self, f"{side}_port"))
 
     def racks(self, side: str) -> Ints:
         """Rack of the device at one side of every link, -1 where it is not known."""
@@ -120,17 +124,33 @@ def cables_of(plan: Plan, fabric: FabricPlan, spots: Spots | None = None) -> Cab
 
 
 def _service_links(fabric: FabricPlan, first: int, leaves: int, leaf: Ints, port: Ints) -> tuple[Ints, ...]:
-    """The reserved ports handed out: link by link of all machines of a service, so that theirs lie on many leaves."""
-    owners, machines, ports, rows, lanes = [], [], [], [], []
-    start = 0
+    """The reserved ports handed out machine by machine, so that the links of one lie on neighbouring leaves: on the two
+    of a pair, on different rails. A splitter, or a cable that fills a cage, serves as many machines as it has ends.
+
+    The ports of a service are shared out over the planes in turn.
+    """
+    owners: list[Ints] = []
+    machines: list[Ints] = []
+    ports: list[Ints] = []
+    rows: list[Ints] = []
+    lanes: list[Ints] = []
+    planes = max(1, fabric.planes)
+    whole, start = sum(service.per_plane(planes) for service in fabric.services), 0
     for number, service in enumerate(fabric.services):
         link = np.arange(service.links)
-        owners.append(np.full(service.links, first + number))
-        machines.append(link % service.count)
-        ports.append(link // service.count)
-        rows.append(start + link // service.split)
-        lanes.append(link % service.split + 1 if service.split > 1 else link * 0)
-        start += service.ports
+        size = service.together if service.together > 1 else service.split
+        piece, within = link // size, link % size
+        machine, port_of = link % service.count, link // service.count
+        if service.links % service.count == 0 and service.count % size == 0:
+            each = service.links // service.count
+            machine, port_of = piece // each * size + within, piece % each
+        owners.append(link * 0 + first + number)
+        machines.append(machine)
+        ports.append(port_of)
+        place = piece // planes * service.together + (within if service.together > 1 else 0)
+        rows.append(piece % planes * whole + start + place)
+        lanes.append(within + 1 if service.together == 1 and service.split > 1 else link * 0)
+        start += service.per_plane(planes)
     row = np.concatenate(rows)
     return (np.concatenate(owners), np.concatenate(machines), np.concatenate(ports), row * 0 + leaves, leaf[row],
             port[row], np.concatenate(lanes))  # fmt: skip
@@ -140,8 +160,15 @@ def _more_links(
     plan: Plan, fabric: FabricPlan, declared: Declared, wiring: Wiring, devices: list[Devices], sets: dict[str, int],
     spots: Spots,
 ) -> Iterator[tuple[Ints, ...]]:  # fmt: skip
-    """Links that the shape does not have: between the leaves of a pair, to the building, into another fabric."""
+    """Links that the shape does not have: between the leaves or machines of a pair, to the building, into another
+    fabric."""
     leaf, top = wiring.tiers[0], wiring.tiers[-1]
+    for position, service in enumerate(fabric.services):
+        if service.peer_links and fabric.role == "management" and service.count > 1:
+            own = len(devices) - len(fabric.tiers) - len(fabric.services) + position
+            pair, link = _pairs(service.count // 2, service.peer_links)
+            at = link + -(-service.links // service.count)
+            yield (pair * 0 + own, pair * 2, at, pair * 0 + own, pair * 2 + 1, at, pair * 0)
     if declared.peer_links:
         pair, link = _pairs(leaf.count // 2, declared.peer_links)
         zero = pair * 0
@@ -149,22 +176,59 @@ def _more_links(
                zero)  # fmt: skip
     if declared.exits:
         link = np.arange(declared.exits)
+        switch, port = _top_ports(plan, fabric, fabric, declared.exits)
         devices.append(outside(declared.exits, fabric.tiers[-1].switch.cage or ""))
-        yield (link * 0 + sets[top.name], link % top.count, top.radix - 1 - link // top.count,
-               link * 0 + len(devices) - 1, link * 0, link, link * 0)  # fmt: skip
+        yield (link * 0 + sets[top.name], switch, port, link * 0 + len(devices) - 1, link * 0, link, link * 0)
     if declared.joins:
         upper = next((item for item in fabrics_cabled(plan) if item.name == declared.joins.fabric), None)
         if upper is None:
             raise InputError(f"fabrics: {fabric.name} joins {declared.joins.fabric!r}, which has no switches")
-        switches = switch_devices(upper, upper.tiers[-1], spots)
-        taken = next(item.exits for item in plan.spec.fabrics if item.name == upper.name)
-        devices.append(switches)
+        devices.append(switch_devices(upper, upper.tiers[-1], spots))
         device, link = _pairs(leaf.count, declared.joins.links)
-        number = np.arange(len(device))
-        per_switch = -(-taken // switches.count)
-        yield (number * 0 + sets["leaf"], device, leaf.radix + link, number * 0 + len(devices) - 1,
-               number % switches.count, upper.tiers[-1].radix - 1 - per_switch - number // switches.count,
-               number * 0)  # fmt: skip
+        switch, port = _top_ports(plan, fabric, upper, len(device))
+        yield (device * 0 + sets["leaf"], device, leaf.radix + link, device * 0 + len(devices) - 1, switch, port,
+               device * 0)  # fmt: skip
+
+
+def _top_ports(plan: Plan, fabric: FabricPlan, upper: FabricPlan, links: int) -> tuple[Ints, Ints]:
+    """The switch and port of each of so many further links of ``fabric`` on the topmost switches of ``upper``.
+
+    The switches take turns, each gives its last free port. Links to the building come first, then those of other
+    networks in the order they are declared. Raises InputError where ports run out.
+    """
+    wiring = upper.wiring
+    assert isinstance(wiring, Wiring)
+    top = wiring.tiers[-1]
+    used = np.zeros((top.count, top.radix), dtype=bool)
+    for group in wiring.link_groups:
+        columns = group.columns()
+        if group.source_kind == top.name:
+            used[columns.source, columns.source_port] = True
+        if group.target_kind == top.name:
+            used[columns.target, columns.target_port] = True
+    before = 0
+    if fabric is not upper:
+        asking = [(upper.name, next(item.exits for item in plan.spec.fabrics if item.name == upper.name))]
+        leaves = {item.name: item.switches("leaf") for item in fabrics_cabled(plan)}
+        asking += [(item.name, leaves.get(item.name, 0) * item.joins.links) for item in plan.spec.fabrics
+                   if item.joins and item.joins.fabric == upper.name]  # fmt: skip
+        for name, count in asking:
+            if name == fabric.name:
+                break
+            before += -(-count // top.count)
+    link = np.arange(links)
+    switch, turn = link % top.count, link // top.count + before
+    free = top.radix - used.sum(axis=1)
+    lacking = int((turn >= free[switch]).sum())
+    if lacking:
+        names = [item.name for item in plan.spec.fabrics]
+        raise InputError(
+            f"fabrics[{names.index(fabric.name)}]: {lacking} of {links} links of {fabric.name} find no port in "
+            f"{upper.name}: its {top.count} {top.name} switches have {int(free.min())} of {top.radix} ports left; "
+            f"give {upper.name} more or larger ones"
+        )
+    order = np.argsort(used[:, ::-1], axis=1, kind="stable")  # free ports first, the last of them in front
+    return switch, top.radix - 1 - order[switch, turn]
 
 
 def _pairs(devices: int, links: int) -> tuple[Ints, Ints]:

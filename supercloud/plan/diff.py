@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any
 
+from .cloud_impact import Impact, judged_impact
+from .cloud_model import CloudPlan
 from .document import document
 from .model import Plan
 
-__all__ = ["Change", "diff"]
-
-Impact = Literal["adds", "removes", "changes", "replaces"]
+__all__ = ["Change", "Impact", "diff"]
 
 # Changing these means new machines, new names, or a network built again; everything else is changed in place.
 _REPLACING = {
@@ -27,6 +27,9 @@ _REPLACING = {
     "planes",
     "rails",
     "capacity_bytes",
+    "as_first",
+    "as_step",
+    "per_leaf",
 }
 # Derived from other things that are listed themselves, or not part of the cluster.
 _SILENT = {"findings", "suppressed", "version", "localities", "features"}
@@ -40,13 +43,21 @@ class Change:
     old: Any
     new: Any
     impact: Impact
+    why: str = ""
+    """What is made again or lost, where the catalog says so."""
 
 
 def diff(old: Plan, new: Plan) -> list[Change]:
     """All differences between two plans, in the order of the published document."""
     changes: list[Change] = []
     _walk("", document(old).model_dump(), document(new).model_dump(), changes)
-    return changes
+    return [_judged(change, new.cloud or old.cloud) for change in changes]
+
+
+def _judged(change: Change, cloud: CloudPlan | None) -> Change:
+    """The change as the provider's own table sees it, where it is about a cloud site and in the table."""
+    found = judged_impact(cloud, change.path, change.old, change.new) if cloud else None
+    return replace(change, impact=found[0], why=found[1]) if found else change
 
 
 def _walk(path: str, old: Any, new: Any, changes: list[Change]) -> None:
@@ -58,21 +69,26 @@ def _walk(path: str, old: Any, new: Any, changes: list[Change]) -> None:
                 _walk(f"{path}.{key}" if path else key, old.get(key), new.get(key), changes)
         return
     if _named(old) and _named(new):
-        before, after = ({item["name"]: item for item in items} for items in (old, new))
+        before, after = ({_key(item): item for item in items} for items in (old, new))
         for name in dict.fromkeys([*before, *after]):
             _walk(f"{path}[{name}]", before.get(name), after.get(name), changes)
         return
     if old is None or new is None:
         whole = isinstance(old if new is None else new, dict)
         impact: Impact = ("removes" if new is None else "adds") if whole else "changes"
-        shown = (old or {}).get("name") if whole and old else old, (new or {}).get("name") if whole and new else new
+        shown = _key(old) if whole and old else old, _key(new) if whole and new else new
         changes.append(Change(path, *shown, impact))
         return
     changes.append(Change(path, old, new, _impact(path, old, new)))
 
 
 def _named(items: Any) -> bool:
-    return isinstance(items, list) and all(isinstance(item, dict) and "name" in item for item in items)
+    return isinstance(items, list) and all(isinstance(item, dict) and _key(item) is not None for item in items)
+
+
+def _key(item: Any) -> Any:
+    """What tells one of a list from the others."""
+    return item.get("name", item.get("what"))
 
 
 def _impact(path: str, old: Any, new: Any) -> Impact:

@@ -11,16 +11,10 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from ..primitives.quantity import Rate
-from .hall_document import (
-    CoolingDocument,
-    EnergyDocument,
-    PowerDocument,
-    cooling_document,
-    energy_document,
-    kilowatts,
-    power_document,
-)
+from .cloud_document import CloudDocument, cloud_document
+from .facility_document import FacilityDocument, facility_document
 from .model import FabricPlan, Locality, Plan, PoolPlan, StoragePlan
+from .networks_document import NetworksDocument, networks_document
 
 __all__ = ["PLAN_VERSION", "PlanDocument", "document", "plan_schema"]
 
@@ -63,7 +57,7 @@ class PoolDocument(_Part):
     hosts: str
     """Folded, such as ``train-[0001-0127]``."""
     addresses: str
-    """In the order of the hosts."""
+    """In the order of the hosts; empty on a cloud, which gives them."""
     fabrics: list[str]
     features: list[str]
 
@@ -154,58 +148,6 @@ class StorageDocument(_Part):
     checkpoint_write_gb_s: float | None = None
 
 
-class RackDocument(_Part):
-    pool: str
-    """Empty for switches."""
-    rack: str | None
-    racks: int
-    nodes_per_rack: int
-    kw: float
-    """Of a full rack."""
-    units: int
-    limited_by: str
-    kind: str = "compute"
-    """compute, network, storage."""
-    weight_kg: float | None = None
-    """Of what is in a full rack; null where a part is not known."""
-    limit_kw: float | None = None
-    headroom_kw: float | None = None
-    liquid_kw: float = 0
-    """Heat of a full rack that leaves in the liquid."""
-    circuits: int = 0
-    circuit_kw: float | None = None
-    """What each circuit carries continuously."""
-    pdu: str = ""
-    power_shelves: int = 0
-
-
-class FacilityDocument(_Part):
-    racks: int
-    """Racks that hold nodes."""
-    network_racks: int
-    rack_groups: list[RackDocument]
-    it_kw: float
-    nodes_kw: float
-    switches_kw: float
-    budget_kw: float | None
-    headroom_kw: float | None
-    densest_rack_kw: float
-    cooling: str
-    energy_mwh_year: float
-    """Of IT at full power."""
-    cost_usd_year: float | None
-    carbon_t_year: float | None
-    unknown: list[str]
-    """What was counted as 0 or by a lower bound, because nobody sourced it."""
-    storage_racks: int = 0
-    servers_kw: float = 0
-    """Storage servers and service machines."""
-    fullest_row_kw: float | None = None
-    power: PowerDocument | None = None
-    heat: CoolingDocument | None = None
-    energy: EnergyDocument | None = None
-
-
 class TenantDocument(_Part):
     name: str
     share: int
@@ -246,7 +188,11 @@ class PlanDocument(_Part):
     localities: list[LocalityDocument]
     storage: list[StorageDocument]
     facility: FacilityDocument | None
+    networks: NetworksDocument | None = None
+    """On-prem."""
     tenants: list[TenantDocument]
+    cloud: CloudDocument | None = None
+    """A cloud site; null on-prem."""
     findings: list[FindingDocument]
     suppressed: list[SuppressedDocument]
 
@@ -273,11 +219,13 @@ def document(plan: Plan) -> PlanDocument:
         cidr=plan.network.cidr,
         nodes=plan.nodes,
         accelerators=plan.accelerators,
-        pools=[_pool(pool) for pool in plan.pools],
+        pools=[_pool(pool, plan.cloud is None) for pool in plan.pools],
         fabrics=[_fabric(fabric) for fabric in plan.fabrics],
         localities=[_locality(locality) for locality in plan.localities],
         storage=[_storage(item) for item in plan.storage],
-        facility=_facility(plan),
+        facility=facility_document(plan),
+        networks=networks_document(plan.networks),
+        cloud=cloud_document(plan),
         tenants=[
             TenantDocument(name=item.name, share=item.share, fraction=round(item.fraction, 6), priority=item.priority)
             for item in plan.tenants
@@ -303,7 +251,7 @@ def document(plan: Plan) -> PlanDocument:
     )
 
 
-def _pool(pool: PoolPlan) -> PoolDocument:
+def _pool(pool: PoolPlan, addressed: bool) -> PoolDocument:
     return PoolDocument(
         name=pool.name,
         machine=pool.machine.name,
@@ -313,7 +261,7 @@ def _pool(pool: PoolPlan) -> PoolDocument:
         accelerators_per_node=pool.per_node,
         accelerators=pool.accelerators,
         hosts=str(pool.hosts),
-        addresses=str(pool.addresses),
+        addresses=str(pool.addresses) if addressed else "",
         fabrics=list(pool.fabrics),
         features=list(pool.features),
     )
@@ -397,54 +345,6 @@ def _storage(item: StoragePlan) -> StorageDocument:
 
 def _gigabytes(rate: Rate | None) -> float | None:
     return round(rate.to("GB/s"), 6) if rate else None
-
-
-def _facility(plan: Plan) -> FacilityDocument | None:
-    hall = plan.facility
-    if hall is None:
-        return None
-    return FacilityDocument(
-        racks=hall.node_racks,
-        network_racks=hall.network_racks,
-        rack_groups=[
-            RackDocument(
-                pool=group.pool,
-                rack=group.rack.name if group.rack else None,
-                racks=group.count,
-                nodes_per_rack=group.nodes_per_rack,
-                kw=round(group.power.to("kW"), 3),
-                units=group.units,
-                limited_by=group.limited_by,
-                kind=group.kind,
-                weight_kg=round(group.weight.to("kg"), 3) if group.weight else None,
-                limit_kw=kilowatts(group.limit),
-                headroom_kw=kilowatts(group.headroom),
-                liquid_kw=round((group.heat.liquid + group.heat.door).to("kW"), 3),
-                circuits=group.circuits.count if group.circuits else 0,
-                circuit_kw=kilowatts(group.circuits.each) if group.circuits else None,
-                pdu=group.pdu,
-                power_shelves=group.shelves,
-            )
-            for group in hall.racks
-        ],
-        it_kw=round(hall.it.to("kW"), 3),
-        nodes_kw=round(hall.nodes.to("kW"), 3),
-        switches_kw=round(hall.switches.to("kW"), 3),
-        budget_kw=round(hall.budget.to("kW"), 3) if hall.budget else None,
-        headroom_kw=round((hall.budget - hall.it).to("kW"), 3) if hall.budget else None,
-        densest_rack_kw=round(hall.densest.to("kW"), 3),
-        cooling=hall.cooling,
-        energy_mwh_year=round(hall.energy_year.to("MWh"), 3),
-        cost_usd_year=round(hall.cost_year.to("USD"), 2) if hall.cost_year else None,
-        carbon_t_year=round(hall.carbon_year.to("tCO2e"), 3) if hall.carbon_year else None,
-        unknown=list(hall.unknown),
-        storage_racks=hall.storage_racks,
-        servers_kw=round(hall.servers.to("kW"), 3),
-        fullest_row_kw=kilowatts(max(plan.layout.row_power(), default=None)) if plan.layout else None,
-        power=power_document(hall),
-        heat=cooling_document(hall),
-        energy=energy_document(hall),
-    )
 
 
 def plan_schema() -> dict[str, Any]:

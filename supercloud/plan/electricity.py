@@ -42,15 +42,31 @@ def feeds_of(supply: PowerSupply) -> int:
 
 
 def circuits_of(
-    pdu_name: str | None, pdus: int | None, path: str, facility: Facility, catalog: Catalog, problems: Problems
-) -> tuple[Circuits, str] | None:
-    """Circuits of a rack and the name of their distribution unit; None where nobody declared any."""
+    pdu_name: str | None, pdus: int | None, path: str, facility: Facility, catalog: Catalog, problems: Problems,
+    power: Power | None = None,
+) -> tuple[Circuits, str] | None:  # fmt: skip
+    """Circuits of a rack and the name of their distribution unit; None where nobody declared any.
+
+    Where their number is not declared, a rack has one for each feed; but of a named unit it has as few as carry its
+    ``power`` after the loss that the scheme must stand, on two feeds at least.
+    """
     supply = facility.power
     if pdu_name is None and pdus is None and supply.circuit is None:
         return None
     pdu = cast("Pdu | None", named("pdus", pdu_name, f"{path}.pdu", catalog, problems))
-    feeds = feeds_of(supply)
-    return Circuits(pdus or feeds, feeds, _each(supply, pdu)), pdu.name if pdu else ""
+    feeds, each = feeds_of(supply), _each(supply, pdu)
+    count = pdus or (_enough(power, each, feeds, supply.redundancy) if pdu and power and each else feeds)
+    return Circuits(count, feeds, each), pdu.name if pdu else ""
+
+
+# A rack takes no more cords than this; what needs more is said where circuits are checked.
+_MOST = 12
+
+
+def _enough(power: Power, each: Power, feeds: int, scheme: str) -> int:
+    numbers = range(min(feeds, 2), _MOST + 1)
+    carry = (count for count in numbers if (carried(Circuits(count, feeds, each), scheme) or _NONE) >= power)
+    return next(carry, feeds)
 
 
 def carried(circuits: Circuits, scheme: str) -> Power | None:

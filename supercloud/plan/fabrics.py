@@ -7,29 +7,24 @@ from ..catalog.machine import Adapter
 from ..errors import UnknownName
 from ..primitives.quantity import Rate
 from ..spec import ClusterSpec, Fabric
+from ..topology import Fabric as Wiring
 from ..topology import TopologyError, torus
 from .cable_parts import Parts
 from .model import FabricPlan, PoolPlan, SwitchTier
 from .problems import Problems
-from .services import role_of, services_of
-from .wiring import build, rack_nodes, reference_unit
+from .roles import FITS, role_of
+from .services import Others, services_of
+from .wiring import build, rack_nodes, with_room
 
 __all__ = ["fabrics_of"]
 
-_FITS = {
-    "infiniband": ("infiniband", "vpi"),
-    "roce": ("ethernet", "vpi"),
-    "ethernet": ("ethernet", "vpi"),
-    "efa": ("efa",),
-    "gpudirect-tcpx": ("gvnic",),
-    "ici": ("ici",),
-}
 _SWITCH_KIND = {"infiniband": "infiniband", "roce": "ethernet", "ethernet": "ethernet"}
+_NOTHING = Others()
 _CABLES = {"node-leaf": "node_leaf", "leaf-spine": "leaf_spine", "spine-core": "spine_core"}
 
 
 def fabrics_of(
-    spec: ClusterSpec, pools: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems
+    spec: ClusterSpec, pools: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems, others: Others = _NOTHING
 ) -> tuple[FabricPlan, ...]:
     """Every fabric that could be built; what forbids one is a problem at its path."""
     declared = {fabric.name for fabric in spec.fabrics}
@@ -41,7 +36,7 @@ def fabrics_of(
     # the management network joins everything else that has a plug for it, so it is built last
     for index in sorted(range(len(spec.fabrics)), key=lambda item: role_of(spec.fabrics[item]) == "management"):
         found = _fabric(
-            spec.fabrics[index], f"fabrics[{index}]", spec, pools, tuple(built.values()), catalog, problems
+            spec.fabrics[index], f"fabrics[{index}]", spec, pools, tuple(built.values()), others, catalog, problems
         )  # fmt: skip
         if found is not None:
             built[index] = found
@@ -54,6 +49,7 @@ def _fabric(
     spec: ClusterSpec,
     pools: tuple[PoolPlan, ...],
     built: tuple[FabricPlan, ...],
+    others: Others,
     catalog: Catalog,
     problems: Problems,
 ) -> FabricPlan | None:
@@ -87,10 +83,21 @@ def _fabric(
     if rack is None:
         return None
     nodes = sum(pool.nodes for pool in members)
-    unit = reference_unit(fabric, members[0].machine, radix[0])
-    services = services_of(fabric, speed, built, members)
+    for key in ("nodes", "uplinks", "peers"):
+        wanted = getattr(fabric.cabling, key) if fabric.cabling else None
+        if wanted and wanted not in catalog.names("cables"):
+            problems.unknown(f"{path}.cabling.{key}", UnknownName("cable", wanted, catalog.names("cables")))
+    services = services_of(fabric, path, spec, speed, built, others, catalog, problems)
+    cage = max(1, radix[0] // switches[0].cages) if switches[0].cages else 1
+
+    def wired(spines: int | None) -> Wiring:
+        return build(
+            fabric, role_of(fabric), nodes, rails, planes, radix, cage, members[0].machine, rack, services, speed,
+            others.rack_nodes, spines,
+        )  # fmt: skip
+
     try:
-        wiring = build(fabric, nodes, rails, planes, radix, unit, members[0].machine, rack, services)
+        wiring = with_room(wired, fabric, fabric.exits + dict(others.joining).get(fabric.name, 0))
     except TopologyError as error:
         problems.error("fabric-fit", path, error.problem, error.hint)
         return None
@@ -112,7 +119,7 @@ def _adapter(fabric: Fabric, path: str, members: tuple[PoolPlan, ...], problems:
     found: Adapter | None = None
     for pool in members:
         fitting = [
-            item for item in pool.machine.adapters if item.role == role_of(fabric) and item.kind in _FITS[fabric.kind]
+            item for item in pool.machine.adapters if item.role == role_of(fabric) and item.kind in FITS[fabric.kind]
         ]
         if not fitting:
             has = ", ".join(f"{item.role}: {item.count} × {item.speed} {item.kind}" for item in pool.machine.adapters)

@@ -15,7 +15,7 @@ from ..primitives.quantity import CarbonIntensity, Power, UnitPrice
 from ..spec import ClusterSpec
 from ..spec.facility import Facility
 from .cooling import cooling_of
-from .electricity import carried, circuits_of, named, power_of, shelf_of
+from .electricity import carried, circuits_of, feeds_of, named, power_of, shelf_of
 from .files import read
 from .hall import EnergyPlan, MachineGroup, ServiceGroup, SourcePlan, largest
 from .model import FabricPlan, FacilityPlan, PoolPlan, RackGroup, SitePlan
@@ -134,9 +134,9 @@ def _groups(
         group = node_group(pool, choice, path, known, carried(fed[0], facility.power.redundancy) if fed else None)
         if group is None:
             continue
-        if fed and group.limited_by != "product":
-            group = replace(group, circuits=fed[0], pdu=fed[1])
         group = with_leaves(group, fabrics, facility.cooling.kind)
+        if choice and fed and group.limited_by != "product":
+            group = _on_circuits(group, choice.pdu, choice.pdus, path, facility, catalog)
         if each and cdu and group.heat.liquid:
             group = replace(group, cdus=each, cdu_units=cdu.units)
         groups.append(group)
@@ -153,6 +153,8 @@ def _groups(
         ("storage", server_runs(servers), densest, None),
     ):
         pdu, pdus = (shared.pdu, shared.pdus) if what == "network" else (None, None)
+        if pdu and pdus is None:  # on two feeds, and no more in a rack than one of them carries
+            pdus = min(2, feeds_of(facility.power))
         fed = circuits_of(pdu, pdus, "facility.management", facility, catalog, problems)
         carries = carried(fed[0], facility.power.redundancy) if fed else None
         most = min((item for item in (limit, carries) if item), default=None)
@@ -160,6 +162,14 @@ def _groups(
         if found:
             groups.append(replace(found, circuits=fed[0], pdu=fed[1]) if fed else found)
     return tuple(groups)
+
+
+def _on_circuits(
+    group: RackGroup, pdu: str | None, pdus: int | None, path: str, facility: Facility, catalog: Catalog
+) -> RackGroup:
+    """The same racks on the circuits that a full one takes."""
+    fed = circuits_of(pdu, pdus, path, facility, catalog, Problems(), group.power)
+    return replace(group, circuits=fed[0], pdu=fed[1]) if fed else group
 
 
 def _energy(facility: Facility, site: SitePlan, it: Power, folder: Path, problems: Problems) -> EnergyPlan:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from ..catalog import Machine, Rack
-from ..facility import Run, share_out
+from ..facility import Limits, Run, share_out
 from ..primitives.quantity import Length, Power
 from ..spec import ClusterSpec
 from .hall import MachineGroup
@@ -52,8 +52,9 @@ def layout_of(
         return None
     facility = spec.facility
     nodes = list(_node_racks(pools, fabrics, hall))
-    network = list(_shared_racks("network", network_runs(fabrics, hall.racks) + server_runs(hall.service), hall))
-    storage = list(_shared_racks("storage", server_runs(servers), hall))
+    most = facility.management.switches if facility else None
+    network = list(_shared_racks("network", network_runs(fabrics, hall.racks) + server_runs(hall.service), hall, most))
+    storage = list(_shared_racks("storage", server_runs(servers), hall, None))
     spread = bool(facility and facility.reach)
     ordered = _amid(nodes, network, fabrics) if spread else _in_the_middle(nodes, network)
     ordered = _with_cdus([*ordered, *storage], hall, facility.cooling.zone if facility else None)
@@ -225,14 +226,14 @@ def _slots(machine: Machine) -> tuple[tuple[str, str, int, int], ...]:
     return _slots_of(machine.rack.name, tuple((slot.what, slot.count, slot.units) for slot in machine.rack.arrangement))
 
 
-def _shared_racks(kind: str, runs: list[Run], hall: FacilityPlan) -> Iterator[_Content]:
+def _shared_racks(kind: str, runs: list[Run], hall: FacilityPlan, most: int | None) -> Iterator[_Content]:
     """Switches and machines fill their racks one after the other, spread evenly over them."""
     index = next((index for index, group in enumerate(hall.racks) if group.kind == kind), None)
     if index is None:
         return
     group = hall.racks[index]
     assert group.rack is not None
-    for content in share_out(runs, group.count):
+    for content in share_out(runs, group.count, Limits(group.rack.units, group.limit, most)):
         items, unit, power = [], 1, Power(0, "W")
         for run in content:
             what, of = run.key[0], run.key[1]  # type: ignore[index]

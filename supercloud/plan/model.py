@@ -6,21 +6,22 @@ Everything is plain frozen data; ``document.py`` says how it is published.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass
 from typing import Literal
 
-from ..catalog import Accelerator, Location, Machine, Rack, SlurmRelease, Switch
+from ..catalog import Accelerator, Location, Machine, SlurmRelease
 from ..errors import Finding
-from ..facility import Circuits, Heat
 from ..primitives.addresses import AddressRun, Block
 from ..primitives.nodes import HostRange, HostSet
-from ..primitives.quantity import Carbon, Duration, Energy, Length, Mass, Money, Power, Rate, Size
+from ..primitives.quantity import Duration, Rate, Size
 from ..spec import ClusterSpec
 from ..spec.pool import Slicing
 from ..spec.scheduler import KubernetesScheduler, Partition, SlurmScheduler
 from ..spec.tenant import Limits, Priority
-from .hall import CoolingPlan, EnergyPlan, PowerPlan, ServiceGroup
+from .cloud_model import CloudPlan
+from .fabric_model import FabricPlan, Service, SwitchTier
+from .facility_model import FacilityPlan, Item, LayoutPlan, RackGroup, RackPlan
+from .kubernetes_model import KubernetesPlan
 from .network_model import NetworksPlan
 from .storage_model import CheckpointNeed, Design, ServerGroup
 
@@ -92,6 +93,8 @@ class SchedulerPlan:
     """Slurm only: the host of slurmdbd; None without accounting."""
     partitions: tuple[Partition, ...]
     """Slurm only: as declared, or one per pool; exactly one is the default."""
+    kubernetes: KubernetesPlan | None = None
+    """Kubernetes only: its releases, and what is installed beside them."""
 
 
 @dataclass(frozen=True)
@@ -122,74 +125,6 @@ class PoolPlan:
     def accelerators(self) -> int:
         """Accelerators of the pool."""
         return self.nodes * self.per_node
-
-
-@dataclass(frozen=True)
-class SwitchTier:
-    """Equal switches of one tier."""
-
-    name: Literal["leaf", "spine", "core"]
-    switch: Switch
-    count: int
-    radix: int
-    """Ports at the fabric's speed."""
-
-
-@dataclass(frozen=True)
-class Service:
-    """Equal machines on a fabric that are no nodes: managers, storage, controllers, power distribution."""
-
-    name: str
-    count: int
-    links: int
-    """Of all of them together."""
-    speed: Rate | None
-    """Of a link."""
-    split: int = 1
-    """Links that share one leaf port."""
-    cage: str | None = None
-    product: str | None = None
-    part_number: str | None = None
-    ours: bool = True
-    """False: whoever brings the machines also brings their optics and manages them."""
-
-    @property
-    def ports(self) -> int:
-        """Leaf ports they take."""
-        return -(-self.links // self.split)
-
-
-@dataclass(frozen=True)
-class FabricPlan:
-    """A network, counted: its switches and cables. ``wiring`` enumerates the links where we own them."""
-
-    name: str
-    kind: str
-    shape: str
-    """rail-optimized, fat-tree, clos, torus, or managed where a cloud owns the wires."""
-    pools: tuple[str, ...]
-    speed: Rate | None
-    rails: int
-    planes: int
-    tiers: tuple[SwitchTier, ...]
-    cables: dict[str, int]
-    """node_leaf, leaf_spine, spine_core, manager: how many of each, over all planes."""
-    su_nodes: int | None
-    """Nodes of one scalable unit."""
-    wiring: object | None = field(default=None, compare=False, repr=False)
-    """The topology package's fabric (of one plane)."""
-    role: str = "compute"
-    """Which adapters of the machines it joins."""
-    services: tuple[Service, ...] = ()
-    """Who has the reserved leaf ports, in the order of the ports; the managers come first."""
-    parts: object | None = field(default=None, compare=False, repr=False)
-    """Cables and transceivers of the catalog, read when they are first asked for."""
-    guids: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
-    """InfiniBand: device -> GUID, of a switch its own, of an adapter that of its port."""
-
-    def switches(self, tier: str) -> int:
-        """Switches of a tier, 0 where it has none."""
-        return sum(item.count for item in self.tiers if item.name == tier)
 
 
 @dataclass(frozen=True)
@@ -255,169 +190,6 @@ class StoragePlan:
 
 
 @dataclass(frozen=True)
-class RackGroup:
-    """Equal racks."""
-
-    pool: str
-    """Pool whose nodes they hold; empty for switches and service machines."""
-    rack: Rack | None
-    count: int
-    nodes_per_rack: int
-    power: Power
-    """Of one full rack."""
-    units: int
-    """Rack units used in a full rack."""
-    limited_by: str
-    """What ended the filling: units, power, weight, declared, product."""
-    kind: Literal["compute", "network", "storage"] = "compute"
-    """``network`` racks also hold service machines."""
-    weight: Mass | None = None
-    """Of what is in a full rack; None where a part is not known."""
-    limit: Power | None = None
-    """What its distribution, or the spec, lets it draw."""
-    heat: Heat = Heat()
-    """Of one full rack, by the way it leaves."""
-    circuits: Circuits | None = None
-    """None where nobody declared them, and in rack products."""
-    pdu: str = ""
-    """Distribution unit, where one is named."""
-    shelves: int = 0
-    """Power shelves of one rack."""
-    shelf_power: Power | None = None
-    """Of each of them."""
-    shelf_units: int = 0
-    """Rack units of each, where they are not part of a rack product."""
-    cdus: int = 0
-    """Distribution units of coolant within the rack."""
-    cdu_units: int = 0
-    """Rack units of each of those."""
-    top: tuple[str, ...] = ()
-    """Fabrics whose leaves stand with the nodes, one a rack."""
-
-    @property
-    def headroom(self) -> Power | None:
-        """What a full rack leaves of its limit; None where it has none."""
-        return self.limit - self.power if self.limit else None
-
-
-@dataclass(frozen=True)
-class FacilityPlan:
-    """The hall in numbers."""
-
-    racks: tuple[RackGroup, ...]
-    it: Power
-    """Power of all machines and switches at their highest."""
-    nodes: Power
-    switches: Power
-    unknown: tuple[str, ...]
-    """Things whose power nobody sourced: counted as 0, or by a lower bound."""
-    budget: Power | None
-    energy_year: Energy
-    """IT energy of a year at full power."""
-    cost_year: Money | None
-    carbon_year: Carbon | None
-    cooling: str
-    servers: Power = Power(0, "W")
-    """Of storage servers and service machines."""
-    unsized: tuple[str, ...] = ()
-    """Things whose rack units nobody sourced: counted as one unit each."""
-    power: PowerPlan | None = None
-    heat: CoolingPlan | None = None
-    energy: EnergyPlan | None = None
-    service: tuple[ServiceGroup, ...] = ()
-    """Machines that are in no pool and not those of storage."""
-
-    @property
-    def node_racks(self) -> int:
-        """Racks that hold nodes of pools."""
-        return self._count("compute")
-
-    @property
-    def network_racks(self) -> int:
-        """Racks that hold switches and service machines."""
-        return self._count("network")
-
-    @property
-    def storage_racks(self) -> int:
-        """Racks that hold storage servers."""
-        return self._count("storage")
-
-    def _count(self, kind: str) -> int:
-        return sum(group.count for group in self.racks if group.kind == kind)
-
-    @property
-    def densest(self) -> Power:
-        """Power of the fullest rack."""
-        return max((group.power for group in self.racks), default=Power(0, "W"))
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """Equal things that stand one above the other in a rack."""
-
-    what: Literal["node", "switch", "server", "manager", "power-shelf", "pdu", "cdu", "panel", "nvlink-switch",
-                  "management-switch"]  # fmt: skip
-    of: str
-    """Pool of nodes, ``fabric/tier`` of switches, group of servers (``scratch-oss``), else the product."""
-    first: int
-    """Index of the lowest within its pool, tier or kind, from 0."""
-    count: int
-    unit: int
-    """Lowest rack unit of the first, from 1 at the floor; 0 for what takes none (upright PDUs, CDUs in the row)."""
-    height: int
-    """Rack units of each."""
-
-
-@dataclass(frozen=True, slots=True)
-class RackPlan:
-    """One rack where it stands, with what is in it from the floor upwards."""
-
-    name: str
-    """``r<row>-<column>``, both from 1."""
-    row: int
-    column: int
-    """From 0, along the row."""
-    kind: Literal["compute", "network", "storage", "service"]
-    rack: Rack | None
-    """None where a rack product brings its own and the catalog does not know it."""
-    units: int
-    items: tuple[Item, ...]
-    power: Power
-    zone: int | None = None
-    """Cooling zone, from 0: the racks whose liquid the same distribution units move. None where only air cools."""
-    group: int = -1
-    """Index of its group in the facility's ``racks``; -1 where it is of none."""
-
-
-@dataclass(frozen=True)
-class LayoutPlan:
-    """Where racks stand: rows of equal length, numbered from the door."""
-
-    racks: tuple[RackPlan, ...]
-    racks_per_row: int
-    rack_width: Length
-    row_pitch: Length
-    """From the front of one row to the front of the next."""
-
-    @property
-    def rows(self) -> int:
-        """How many rows there are."""
-        return max((rack.row for rack in self.racks), default=-1) + 1
-
-    def row_power(self) -> list[Power]:
-        """Power of each row."""
-        sums = [Fraction(0)] * self.rows
-        for rack in self.racks:
-            sums[rack.row] += rack.power.base
-        return [Power.of_base(value) for value in sums]
-
-    def run(self, one: RackPlan, other: RackPlan) -> Length:
-        """Way from rack to rack along the row and across the rows; what cables take up and down is not in it."""
-        along = abs(one.column - other.column) * self.rack_width.base
-        return Length.of_base(along + abs(one.row - other.row) * self.row_pitch.base)
-
-
-@dataclass(frozen=True)
 class TenantPlan:
     """A tenant with its part of the whole."""
 
@@ -462,6 +234,8 @@ class Plan:
     """On-prem: every subnet, name, address and AS number."""
     servers: tuple[ServerGroup, ...] = ()
     """Machines that are no nodes of a pool: those of storage."""
+    cloud: CloudPlan | None = None
+    """What a cloud site needs; None on-prem."""
     findings: tuple[Finding, ...] = ()
     suppressed: tuple[Suppressed, ...] = ()
 

@@ -142,6 +142,10 @@ class SwitchRun:
         first, step = self.asn
         return first + step * (number * self.planes + plane)
 
+    def alias(self, index: int) -> str:
+        """What neighbours hear a port called, where that is another name; else empty."""
+        return self.system.alias_name(self.switch, self.tier.radix, index) if self.system else ""
+
     def port(self, index: int) -> str:
         """What its operating system calls a port."""
         return self.system.port_name(self.switch, self.tier.radix, index) if self.system else str(index + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 
 from ..catalog import Accelerator, Catalog, Machine
@@ -10,6 +11,7 @@ from ..primitives.addresses import AddressRun, allocate
 from ..primitives.nodes import HostRange
 from ..primitives.quantity import Size
 from ..spec import ClusterSpec, Pool
+from .cloud_domains import domain_of
 from .model import NetworkPlan, PoolPlan
 from .problems import Problems
 
@@ -18,6 +20,9 @@ __all__ = ["network_and_pools"]
 # Enough for 9,999 nodes without a change of width: growing a pool must not rename its nodes.
 _HOST_DIGITS = 4
 _SERVICE_HOSTS = 250
+_ANY = "0.0.0.0/0"
+# By whether the site is on-prem.
+_USUAL = {True: "10.0.0.0/8", False: "10.0.0.0/16"}
 
 
 def network_and_pools(
@@ -25,20 +30,23 @@ def network_and_pools(
 ) -> tuple[NetworkPlan, tuple[PoolPlan, ...]]:
     """The ordinary network and every pool whose machine is known."""
     onprem = spec.site.kind == "onprem"
-    cidr = spec.network.cidr or ("10.0.0.0/8" if onprem else "10.0.0.0/16")
+    cidr = spec.network.cidr or _USUAL[onprem]
+    room = cidr if onprem else _ANY  # on a cloud, addresses are its own: subnets are checked there
     domain = spec.network.domain or f"{spec.name}.internal"
     needs = {"": _SERVICE_HOSTS} | {pool.name: pool.nodes for pool in spec.pools}
     try:
-        blocks = allocate(cidr, needs)
+        blocks = allocate(room, needs)
     except InputError as error:
         problems.error("addresses", "network.cidr", str(error), "give a larger network")
-        blocks = allocate("0.0.0.0/0", needs)  # so that everything else can still be checked
-    network = NetworkPlan(cidr, domain, blocks[""])
+        blocks = allocate(_ANY, needs)  # so that everything else can still be checked
+    network = NetworkPlan(_range(cidr, onprem), domain, blocks[""])
     pools = []
     for index, pool in enumerate(spec.pools):
         machine = _machine(pool, f"pools[{index}].machine", spec.site.kind, catalog, problems)
         if machine is None:
             continue
+        if machine.instance and machine.instance.domains:
+            machine = machine.model_copy(update={"domain_nodes": domain_of(machine, pool.nodes, pool.domain)})
         accelerator = _accelerator(machine, f"pools[{index}].machine", catalog, problems)
         width = max(_HOST_DIGITS, len(str(pool.nodes)))
         hosts = HostRange(f"{pool.hostname or pool.name}-", 1, pool.nodes, width)
@@ -60,6 +68,14 @@ def network_and_pools(
             )
         )
     return network, tuple(pools)
+
+
+def _range(cidr: str, onprem: bool) -> str:
+    """The range, or the usual one where it is none (a problem by itself), so that everything else can be checked."""
+    try:
+        return str(ipaddress.IPv4Network(cidr))
+    except ValueError:
+        return _USUAL[onprem]
 
 
 def _machine(pool: Pool, path: str, site: str, catalog: Catalog, problems: Problems) -> Machine | None:

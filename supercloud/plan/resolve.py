@@ -10,13 +10,14 @@ from ..catalog import Catalog, Location
 from ..spec import ClusterSpec, SlurmScheduler
 from ..spec.loader import Loaded
 from .checks import run_checks
-from .fabrics import fabrics_of
-from .facility import facility_of
-from .guids import with_guids
+from .cloud import cloud_of
+from .cloud_place import region_place
+from .kubernetes import with_kubernetes
 from .layout import layout_of
 from .localities import localities_of
 from .model import Plan, SitePlan
 from .networks import networks_of
+from .physical import physical_of
 from .pools import network_and_pools
 from .problems import Problems
 from .scheduling import scheduler_of, tenants_of
@@ -39,14 +40,15 @@ def resolve(spec: ClusterSpec | Loaded[ClusterSpec], catalog: Catalog | None = N
     site = _site(declared, facts)
     network, pools = network_and_pools(declared, facts, problems)
     scheduler = scheduler_of(declared, network, facts, problems)
-    fabrics = with_guids(declared, fabrics_of(declared, pools, facts, problems), folder, problems)
-    localities = localities_of(declared, pools, fabrics)
+    scheduler = with_kubernetes(scheduler, declared, pools, facts, problems)
     storage = storage_of(declared, network, pools, facts, problems)
     servers = tuple(group for item in storage for group in item.servers)
+    fabrics, facility = physical_of(declared, site, pools, servers, facts, folder, problems)
+    localities = localities_of(declared, pools, fabrics)
     networks = networks_of(declared, network, pools, fabrics, servers, facts, folder, problems)
-    facility = facility_of(declared, site, pools, fabrics, facts, problems, servers, folder)
     layout = layout_of(declared, pools, fabrics, facility, servers)
     tenants = tenants_of(declared, problems)
+    cloud = cloud_of(declared, pools, storage, facts, problems)
 
     slurm = declared.scheduler if isinstance(declared.scheduler, SlurmScheduler) else None
     plan = Plan(
@@ -65,6 +67,7 @@ def resolve(spec: ClusterSpec | Loaded[ClusterSpec], catalog: Catalog | None = N
         max_time=slurm.max_time if slurm else None,
         networks=networks,
         servers=servers,
+        cloud=cloud,
         findings=tuple(problems.findings),
     )
     plan = run_checks(plan, facts)
@@ -79,5 +82,5 @@ def catalog_for(spec: ClusterSpec, folder: Path) -> Catalog:
 def _site(spec: ClusterSpec, catalog: Catalog) -> SitePlan:
     place = spec.site.location if spec.site.kind == "onprem" else spec.site.region
     known = place.lower() in catalog.names("locations")
-    location = cast(Location, catalog.get("locations", place.lower())) if known else None
+    location = cast(Location, catalog.get("locations", place.lower())) if known else region_place(spec, catalog)
     return SitePlan(spec.site.kind, place, location)

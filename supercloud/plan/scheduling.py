@@ -18,7 +18,8 @@ _FIRST_SERVICE_HOST = 11
 def scheduler_of(spec: ClusterSpec, network: NetworkPlan, catalog: Catalog, problems: Problems) -> SchedulerPlan:
     """Everything about the scheduler that does not depend on nodes."""
     declared = spec.scheduler
-    controllers = tuple(_host(host, index, network) for index, host in enumerate(declared.controllers))
+    cloud = spec.site.kind != "onprem"
+    controllers = tuple(_host(host, index, network, cloud) for index, host in enumerate(declared.controllers))
     if not isinstance(declared, SlurmScheduler):
         return SchedulerPlan(declared.kind, declared.version, declared, None, controllers, None, ())
     release: SlurmRelease | None = None
@@ -30,12 +31,15 @@ def scheduler_of(spec: ClusterSpec, network: NetworkPlan, catalog: Catalog, prob
     if declared.accounting:
         host = declared.database
         same = next((item for item in controllers if host and item.name == host.name), None)
-        database = same or (_host(host, len(controllers), network) if host else controllers[0])
+        database = same or (_host(host, len(controllers), network, cloud) if host else controllers[0])
     partitions = _partitions(spec, declared, problems)
     return SchedulerPlan("slurm", declared.version, declared, release, controllers, database, partitions)
 
 
-def _host(host: Host, index: int, network: NetworkPlan) -> HostPlan:
+def _host(host: Host, index: int, network: NetworkPlan, cloud: bool) -> HostPlan:
+    """On a cloud a host is reached under its name, which is known before the machine exists."""
+    if cloud and not host.address:
+        return HostPlan(host.name, f"{host.name}.{network.domain}")
     address = host.address or str(network.management.network_address + _FIRST_SERVICE_HOST + index)
     return HostPlan(host.name, address)
 

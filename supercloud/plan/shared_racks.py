@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..catalog import Rack, Switch
-from ..facility import Heat, Run, racks_for, share_out
+from ..facility import Heat, Limits, Run, racks_for, share_out
 from ..primitives.quantity import Mass, Power
 from .hall import MachineGroup, largest
 from .model import FabricPlan, RackGroup
@@ -53,7 +53,8 @@ def shared_group(
             "take a taller rack",
         )
     most = known.facility.management.switches if kind == "network" else None
-    count = racks_for(runs, rack.units, limit, most) if not tall else 0
+    limits = Limits(rack.units, limit, most)
+    count = racks_for(runs, limits) if not tall else 0
     if not count:
         return None
     if declared and declared < count:
@@ -64,7 +65,7 @@ def shared_group(
             f"{count} are needed, {count - declared} more",
             f"set racks: {count}, or let one draw more",
         )
-    shared = share_out(runs, min(max(count, declared or 0), sum(run.count for run in runs)))
+    shared = share_out(runs, min(max(count, declared or 0), sum(run.count for run in runs)), limits)
     fullest = max(shared, key=lambda rack: sum(run.power.base * run.count for run in rack))
     heat = Heat()
     for run in fullest:

@@ -14,6 +14,7 @@ from ..primitives.quantity import Rate
 from ..spec import ClusterSpec, Storage
 from .model import NetworkPlan, PoolPlan, StoragePlan
 from .problems import Problems
+from .roles import client_fabric
 from .storage_servers import Room, checkpoint_need, placed
 
 __all__ = ["PARALLEL", "storage_of", "tier_rates"]
@@ -44,7 +45,7 @@ def storage_of(
             floor = (read, write)
             if item.kind in PARALLEL and read is None and write is None and _units(pools, catalog):
                 floor = tier_rates("good", pools, catalog)  # never below what the pools need
-            plan = placed(plan, item, path, floor, fabrics.get(item.fabric or ""), catalog, room, problems)
+            plan = placed(plan, item, path, floor, client_fabric(spec, item.fabric), catalog, room, problems)
         plans.append(plan)
     return tuple(plans)
 

@@ -15,6 +15,7 @@ from ..primitives.quantity import Rate, Size
 from ..spec import Fabric, Storage
 from .model import NetworkPlan, PoolPlan, StoragePlan
 from .problems import Problems
+from .roles import client_adapter
 from .storage_designs import Needs, design_of
 from .storage_model import CheckpointNeed, LustreDesign, ServerGroup
 
@@ -149,10 +150,6 @@ def _machine(name: str, path: str, catalog: Catalog, problems: Problems) -> Mach
 
 
 def _links(machine: Machine, fabric: Fabric | None) -> tuple[int, Rate | None]:
-    """Ports towards clients: those for storage, else in-band ones; of a kind that fits the fabric it is reached by."""
-    wanted = ("infiniband", "vpi") if fabric and fabric.kind == "infiniband" else ("ethernet", "vpi")
-    for role in ("storage", "in-band"):
-        found = next((item for item in machine.adapters if item.role == role and item.kind in wanted), None)
-        if found:
-            return found.count, found.speed
-    return 0, None
+    """Ports towards clients and the speed of each."""
+    found = client_adapter(machine, fabric)
+    return (found.count, found.speed) if found else (0, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .cloud_summary import cloud_rows
 from .model import FabricPlan, FacilityPlan, Plan, PoolPlan, StoragePlan
 
 __all__ = ["rows"]
@@ -21,6 +22,7 @@ def rows(plan: Plan) -> list[Row]:
         result += [("servers", item.name, _servers(item))] if item.servers else []
     for tenant in plan.tenants:
         result.append(("tenant", tenant.name, f"share {tenant.fraction:.0%}, {tenant.priority} priority"))
+    result += cloud_rows(plan)
     if plan.facility:
         result += _facility(plan.facility)
     return result

@@ -9,6 +9,7 @@ device. The ports towards the nodes are the first ones, the ports towards the co
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -41,7 +42,7 @@ class Columns(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class LinkGroup:
+class LinkGroup(ABC):
     """All links between two kinds of device, enumerable without being stored."""
 
     source_kind: str
@@ -53,13 +54,13 @@ class LinkGroup:
         return f"{self.source_kind}-{self.target_kind}"
 
     @property
+    @abstractmethod
     def count(self) -> int:
         """How many links there are; O(1)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
         """Source, source port, target, target port and plane of link `number`, an integer or an integer array."""
-        raise NotImplementedError
 
     def links(self, start: int = 0, stop: int | None = None) -> Iterator[Link]:
         """The links numbered start to stop, one at a time."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import islice
 
 from .domains import Level
 from .errors import TopologyError
 from .graph import Axis, Fabric, Tier
 from .links import LinkGroup, NodeLinks, ReservedLinks, TierLinks
+from .reserved import Reserved, asks_of, place_reserved
 from .tiers import Layout, Radix, Units, Upper, most_down, per_tier, ports_up
 
 
@@ -82,32 +82,6 @@ def check_fit(
     )
 
 
-def place_reserved(hosts: NodeLinks, units: int, count: int, room: int) -> tuple[tuple[int, int], ...]:
-    """Free (leaf, port) places of one plane for links that are not of nodes: leaf after leaf, last port first.
-
-    `room` is the number of ports of a leaf that are not uplinks. Raises TopologyError if there are too few places.
-    """
-    free: list[tuple[int, int]] = []
-    for unit in range(units):
-        for block, start in enumerate(range(0, hosts.unit, hosts.block)):
-            here = min(hosts.block, hosts.unit - start, hosts.nodes - unit * hosts.unit - start)
-            left = room - max(0, here) * hosts.nics_per_side
-            if left > 0 and len(free) < count:
-                leaf = unit * hosts.unit_stride + block
-                free += [(leaf + side * hosts.side_stride, left) for side in range(hosts.sides)]
-    total = sum(left for _, left in free)
-    if total < count:
-        fewer = hosts.nodes - -(-(count - total) // hosts.nics)
-        raise TopologyError(
-            f"{count} reserved links need {count} free leaf ports, but {hosts.nodes} nodes with {hosts.nics} ports "
-            f"each leave {total} free on {hosts.leaves} leaves with {room} ports for them",
-            f"take {fewer} nodes, or {units + 1} units of {hosts.unit} nodes" if fewer > 0 else "take larger leaves",
-        )
-    deepest = max((left for _, left in free), default=0)
-    places = ((leaf, room - 1 - depth) for depth in range(deepest) for leaf, left in free if depth < left)
-    return tuple(islice(places, count))
-
-
 def assemble(
     shape: str,
     hosts: NodeLinks,
@@ -118,7 +92,8 @@ def assemble(
     leaf_axes: tuple[Axis, ...],
     unit_name: str,
     rails: int = 1,
-    reserved: int = 0,
+    reserved: Reserved = 0,
+    cage: int = 1,
     cross_rail_hops: int | None = 1,
 ) -> Fabric:
     """The graph of nodes on leaves under the tiers of a layout."""
@@ -127,8 +102,8 @@ def assemble(
     plane = Axis("plane", planes)
     tiers = [Tier("leaf", (plane, *leaf_axes), leaf_radix, down, units.uplinks)]
     groups: list[LinkGroup] = [hosts]
-    if reserved:
-        places = place_reserved(hosts, units.count, reserved, leaf_radix - units.uplinks)
+    if asks := asks_of(reserved):
+        places = place_reserved(hosts, units.count, asks, leaf_radix - units.uplinks, cage)
         groups.append(ReservedLinks("reserved", "leaf", places, planes, units.total))
     if layout.tiers > 1:
         pods = (Axis("rail", units.sections),) * (units.sections > 1)

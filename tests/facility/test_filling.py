@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supercloud.facility import Fit, Run, fit, racks_for, share_out
+from supercloud.facility import Fit, Limits, Run, fit, racks_for, share_out
 from supercloud.primitives.quantity import Mass, Power
 
 
@@ -39,8 +39,35 @@ def test_sharing_out_loses_nothing_and_keeps_the_order(runs: list[Run], racks: i
     assert max(sizes) - min(sizes) <= 1
 
 
-@given(RUNS, st.integers(8, 60))
-def test_racks_hold_what_they_are_given(runs: list[Run], units: int) -> None:
-    count = racks_for(runs, units, None)
-    assert all(sum(run.units * run.count for run in rack) <= units for rack in share_out(runs, count))
+@given(
+    RUNS, st.integers(8, 60), st.none() | st.integers(1000, 40_000), st.none() | st.integers(1, 30), st.integers(0, 3)
+)
+def test_racks_hold_what_they_are_given(
+    runs: list[Run], units: int, watts: int | None, things: int | None, more: int
+) -> None:
+    limits = Limits(units, Power(watts, "W") if watts else None, things)
+    total = sum(run.count for run in runs)
+    count = min(racks_for(runs, limits) + more, total)
+    shared = share_out(runs, count, limits)
+    assert all(map(limits.holds, shared)) and all(shared)
+    assert [(run.key, run.first + at) for rack in shared for run in rack for at in range(run.count)] == [
+        (run.key, at) for run in runs for at in range(run.count)
+    ]
+    assert len(shared) <= count and share_out(runs, len(shared), limits) == shared
     assert count >= -(-sum(run.units * run.count for run in runs) // units)
+
+
+@given(RUNS, st.integers(8, 60), st.integers(3000, 40_000))
+def test_one_rack_fewer_would_not_do(runs: list[Run], units: int, watts: int) -> None:
+    """In their order: what is put into a rack as long as there is room is never put better."""
+    limits = Limits(units, Power(watts, "W"))
+    count = racks_for(runs, limits)
+    things = [run for run in runs for _ in range(run.count)]
+    best = [0] + [len(things)] * len(things)
+    for stop in range(1, len(things) + 1):
+        for start in range(stop - 1, -1, -1):
+            held = [Run(run.key, 0, 1, run.units, run.power) for run in things[start:stop]]
+            if not limits.holds(held):
+                break
+            best[stop] = min(best[stop], best[start] + 1)
+    assert count == best[-1]

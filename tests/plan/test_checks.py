@@ -76,8 +76,17 @@ def test_names_are_unique_and_documented() -> None:
     assert all(check.__doc__ for check in CHECKS)
 
 
-def test_mixed_mig_profiles_must_fit_together() -> None:
-    pool = train("dgx-h100", 8)[0]
-    assert not planned(pools=[pool | {"slicing": {"mig": {"3g.40gb": 1, "1g.10gb": 3}}}]).errors
-    plan = planned(pools=[pool | {"slicing": {"mig": {"3g.40gb": 2, "1g.10gb": 3}}}])
-    assert [finding.check for finding in plan.errors] == ["mig-profile"]
+@pytest.mark.parametrize(
+    ("machine", "mig", "problems"),
+    [
+        ("dgx-h100", {"3g.40gb": 1, "2g.20gb": 2}, []),
+        ("dgx-h200", {"3g.71gb": 1, "1g.18gb": 4}, []),  # 143 GB by name, which is rounding
+        ("dgx-h100", {"3g.40gb": 2, "1g.10gb": 1}, ["90 GiB of memory, 10 GiB more than the 80 GiB"]),
+        ("dgx-b200", {"4g.90gb": 1, "1g.23gb": 4}, ["8 compute slices, 1 more than the 7"]),
+    ],
+)
+def test_mixed_mig_profiles(machine: str, mig: dict[str, int], problems: list[str]) -> None:
+    """Both compute slices and memory are shared by whatever profiles there are."""
+    plan = planned(pools=[train(machine, 8)[0] | {"slicing": {"mig": mig}}])
+    found = [item.problem for item in plan.findings if item.check == "mig-profile"]
+    assert len(found) == len(problems) and all(want in have for want, have in zip(problems, found, strict=True))

@@ -13,7 +13,27 @@ from dataclasses import replace
 from ...catalog import Catalog
 from ...errors import Finding, nearest
 from ..model import Plan, Suppressed
-from . import cabling, cooling, fabric, networks, power, racks, sharing, slurm, storage
+from . import (
+    cabling,
+    cloud_capacity,
+    cloud_fabric,
+    cloud_fields,
+    cloud_hosts,
+    cloud_mounts,
+    cloud_network,
+    cloud_services,
+    cloud_storage,
+    cooling,
+    fabric,
+    kubernetes,
+    networks,
+    power,
+    racks,
+    sharing,
+    slurm,
+    slurm_cloud,
+    storage,
+)
 
 __all__ = ["CHECKS", "Check", "check_name", "run_checks"]
 
@@ -21,6 +41,14 @@ Check = Callable[[Plan, Catalog], Iterator[Finding]]
 
 CHECKS: tuple[Check, ...] = (
     *cabling.CHECKS,
+    *cloud_capacity.CHECKS,
+    *cloud_fabric.CHECKS,
+    *cloud_fields.CHECKS,
+    *cloud_hosts.CHECKS,
+    *cloud_mounts.CHECKS,
+    *cloud_network.CHECKS,
+    *cloud_services.CHECKS,
+    *cloud_storage.CHECKS,
     *cooling.CHECKS,
     *power.CHECKS,
     *racks.CHECKS,
@@ -34,6 +62,8 @@ CHECKS: tuple[Check, ...] = (
     sharing.tenant_limits,
     *storage.CHECKS,
     *slurm.CHECKS,
+    *slurm_cloud.CHECKS,
+    *kubernetes.CHECKS,
 )
 
 

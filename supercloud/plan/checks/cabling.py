@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...catalog import Cable, Catalog
+from ...catalog import Catalog
 from ...errors import Finding, InputError
+from ..cable_parts import Parts
+from ..mixed_optics import mixed_ports
 from ..model import FabricPlan, Plan
 
 __all__ = ["CHECKS"]
@@ -27,19 +29,31 @@ def cable_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue
         import numpy as np
 
+        from ..cable_choice import joining
         from ..cables import cables_of
 
         try:
             table = cables_of(plan, fabric)
         except InputError as error:
-            yield Finding("cable-reach", "error", path, str(error), "take larger switches, or fewer links")
+            yield Finding(
+                "cable-reach",
+                "error",
+                path,
+                str(error).removeprefix(f"{path}: "),
+                "take larger switches, or fewer links",
+            )
             continue
         media = declared.cabling.media if declared.cabling else ()
         short = (table.kind < 0) & ~np.isnan(table.length)
-        if media and short.any() and any(item.medium in media for item in _known(fabric)):
+        if media and short.any():
             worst = int(np.argmax(np.where(short, table.length, -1)))
-            reach = max(item.reach for item in _known(fabric) if item.medium in media)
-            labels = " to ".join(f"{table.names(side)[worst]}:{table.ports(side)[worst]}" for side in ("one", "other"))
+            sides = ((table.one_set, table.one, table.one_port), (table.other_set, table.other, table.other_port))
+            ends = [(table.devices[int(of[worst])], int(device[worst]), int(port[worst])) for of, device, port in sides]
+            known = joining(fabric, declared, ends[0][0], ends[1][0], ends[0][2], ends[1][2])
+            if not known:
+                continue  # the catalog has none of that kind for these cages: not a question of length
+            reach = max(item.lengths[-1] if item.lengths else item.reach for item in known)
+            labels = " to ".join(item.label(device, port) for item, device, port in ends)
             yield Finding(
                 "cable-reach", "error", f"{path}.cabling.media",
                 f"{int(short.sum())} of {table.count} links of {fabric.name} are further than {', '.join(media)} goes "
@@ -48,13 +62,82 @@ def cable_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _known(fabric: FabricPlan) -> tuple[Cable, ...]:
-    from ..cable_choice import network_of
-    from ..cable_parts import Parts
+def cable_mixed_optic(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A splitter and a straight fibre in the two ports of one module, which takes two of the same kind only.
 
-    parts = fabric.parts
-    cables = parts.cables if isinstance(parts, Parts) else ()
-    return tuple(item for item in cables if network_of(fabric) in item.networks and item.speed == fabric.speed)
+    NVIDIA, MMA4Z00-NS400-T, connectivity scenarios: both fibres of a twin-port module are straight or splitters.
+    """
+    for path, fabric in _declared(plan):
+        found = mixed_ports(fabric)
+        if not found:
+            continue
+        from ..cable_ends import switch_names
+
+        leaves = switch_names(fabric.name, "leaf", fabric.switches("leaf"))
+        for name, ports in found.items():
+            leaf, port = ports[0]
+            many = f"{len(ports)} splitters of {name}" if len(ports) > 1 else f"a splitter of {name}"
+            yield Finding(
+                "cable-mixed-optic",
+                "warning",
+                _service_path(plan, path, fabric, name),
+                f"{many} and straight fibres would share modules, which take two of a kind; the first is in "
+                f"port {port + 1} of {leaves[leaf]}",
+                "take fewer nodes, links of full speed, or a cable that brings its own ends",
+            )
+
+
+def _service_path(plan: Plan, path: str, fabric: FabricPlan, name: str) -> str:
+    """Where a service is declared; servers of storage are declared there."""
+    declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
+    if name == f"{fabric.name}-manager":
+        return f"{path}.manager"
+    position = next((index for index, item in enumerate(declared.services) if item.name == name), None)
+    return path if position is None else f"{path}.services[{position}]"
+
+
+def cable_named(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Cables asked for by name that do not plug, or do not reach."""
+    for path, fabric in _declared(plan):
+        declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
+        cabling = declared.cabling
+        named = [key for key in ("nodes", "uplinks", "peers") if cabling and getattr(cabling, key)]
+        if not fabric.tiers or not (named or any(item.cable for item in fabric.services)):
+            continue
+        import numpy as np
+
+        from ..cable_choice import named_cable, network_of
+        from ..cables import cables_of
+
+        try:
+            table = cables_of(plan, fabric)
+        except InputError:
+            continue  # said by cable-reach
+        parts = fabric.parts
+        if not isinstance(parts, Parts):
+            continue
+        for pair in np.unique(table.one_set * len(table.devices) + table.other_set):
+            near, far = (table.devices[number] for number in divmod(int(pair), len(table.devices)))
+            service = next((item for item in fabric.services if item.name == near.kind), None)
+            cable = named_cable(declared, parts, service, near.kind, far.kind)
+            rows = np.flatnonzero((table.one_set * len(table.devices) + table.other_set == pair) & (table.kind < 0))
+            if cable is None or not len(rows):
+                continue
+            key = "nodes" if near.kind == "node" else "peers" if near.kind == far.kind else "uplinks"
+            place = f"{path}.cabling.{key}"
+            if service:
+                place = f"{_service_path(plan, path, fabric, near.kind)}.cable"
+            cages = [item.forms[int(port[rows[0]])] or "a cage of unknown form"
+                     for item, port in ((near, table.one_port), (far, table.other_port))]  # fmt: skip
+            longest = float(np.nanmax(table.length[rows], initial=0.0))
+            reach = cable.lengths[-1] if cable.lengths else cable.reach
+            problem = (
+                f"{cable.name} does not join {cages[0]} of {near.model} and {cages[1]} of {far.model} on "
+                f"{network_of(fabric)} at {service.speed if service else fabric.speed}"
+            )
+            if longest > float(reach.base):
+                problem = f"{len(rows)} links are longer than {cable.name} ({reach}): the longest is {longest:.1f} m"
+            yield Finding("cable-named", "error", place, problem, "name another, or let the plan choose")
 
 
 def subnet_licence(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -70,4 +153,4 @@ def subnet_licence(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                               "set subnet_manager: nvidia where it is licensed, or leave it out")  # fmt: skip
 
 
-CHECKS = (cable_reach, subnet_licence)
+CHECKS = (cable_mixed_optic, cable_named, cable_reach, subnet_licence)

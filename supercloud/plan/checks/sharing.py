@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 from ...catalog import Catalog
+from ...catalog.accelerator import MigProfile
 from ...errors import Finding, nearest
+from ...primitives.quantity import Size
 from ..model import Plan
+
+_ROUNDING = Size("0.5 GiB")
 
 
 def mig_profile(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -17,7 +22,7 @@ def mig_profile(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         path = f"pools[{[item.name for item in plan.spec.pools].index(pool.name)}].slicing.mig"
         known = {item.profile: item for item in pool.accelerator.mig} if pool.accelerator else {}
         name = pool.accelerator.name if pool.accelerator else pool.machine.name
-        used = 0.0
+        used: dict[MigProfile, int] = {}
         for profile, count in pool.slicing.mig.items():
             if profile not in known:
                 hint = nearest(profile, known) if known else f"{name} cannot be sliced this way"
@@ -33,16 +38,30 @@ def mig_profile(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     f"at most {known[profile].max_instances}",
                 )
             else:
-                used += count / known[profile].max_instances
-        # instances of mixed profiles share the same slices; one full set of any profile uses the accelerator up
-        if used > 1.0001 and len(pool.slicing.mig) > 1:
+                used[known[profile]] = count
+        for need in _too_much(used, list(known.values())):
             yield Finding(
-                "mig-profile",
-                "error",
-                path,
-                f"the profiles together need {used:.0%} of a {name}",
-                "take fewer instances",
+                "mig-profile", "error", path, f"the profiles together need {need} of a {name}", "take fewer instances"
             )
+
+
+def _too_much(used: dict[MigProfile, int], known: list[MigProfile]) -> Iterator[str]:
+    """What instances of several profiles have too much of: compute slices (the number before the g) and memory, of both
+    of which the largest profile is the whole."""
+    slices = sum(count * _slices(profile) for profile, count in used.items())
+    whole = max(map(_slices, known), default=0)
+    if slices > whole:
+        yield f"{slices} compute slices, {slices - whole} more than the {whole}"
+    # names give memory in whole gigabytes: up to half of one is rounding
+    memory = sum(((profile.memory.base - _ROUNDING.base) * count for profile, count in used.items()), start=Fraction(0))
+    most = max((profile.memory.base for profile in known), default=Fraction(0))
+    if memory > most:
+        needed = Size.of_base(memory + _ROUNDING.base * sum(used.values()))
+        yield f"{needed} of memory, {needed - Size.of_base(most)} more than the {Size.of_base(most)}"
+
+
+def _slices(profile: MigProfile) -> int:
+    return int(profile.profile.partition("g.")[0])
 
 
 def shard_capable(plan: Plan, catalog: Catalog) -> Iterator[Finding]:

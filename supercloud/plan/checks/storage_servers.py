@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import ceil
 from typing import cast
 
 from ...catalog import Catalog, StorageProduct
@@ -95,33 +94,32 @@ def storage_memory(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-def storage_ports(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Servers with more links than the leaves of their fabric have ports left."""
-    for fabric in plan.fabrics:
-        leaves = next((tier for tier in fabric.tiers if tier.name == "leaf"), None)
-        asking = [
-            (index, group)
-            for index, item in enumerate(plan.storage)
-            for group in item.servers
-            if item.fabric == fabric.name
-        ]
-        if leaves is None or not asking:
-            continue
-        used = sum(fabric.cables.get(key, 0) for key in ("node_leaf", "leaf_spine", "manager"))
-        free, wanted = leaves.count * leaves.radix - used, sum(group.links * group.count for _, group in asking)
-        if wanted > free:
-            yield Finding(
-                "storage-ports",
-                "warning",
-                f"storage[{asking[0][0]}].fabric",
-                f"storage servers have {wanted} links to {fabric.name}, {wanted - free} more than the {free} ports its "
-                f"{leaves.count} leaves have left",
-                f"add {ceil((wanted - free) / leaves.radix)} leaves for storage, or give it a fabric of its own",
-            )
+def storage_unwired(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Servers that hang on no network of the plan, or on one they have no port for."""
+    switched = [fabric for fabric in plan.fabrics if fabric.tiers]
+    for index, item in enumerate(plan.storage):
+        for group in item.servers if switched else ():
+            if any(service.name == group.name for fabric in switched if fabric.role != "management"
+                   for service in fabric.services):  # fmt: skip
+                continue
+            has = ", ".join(f"{one.role}: {one.count} × {one.speed} {one.kind}" for one in group.machine.adapters)
+            if item.fabric:
+                yield Finding(
+                    "storage-unwired", "error", f"storage[{index}].fabric",
+                    f"{group.machine.name} of {group.name} has no port for {item.fabric}"
+                    + (f" (it has {has})" if has else " (no adapter of it is known)"),
+                    "name another network, or machines with ports for this one",
+                )  # fmt: skip
+            else:
+                yield Finding(
+                    "storage-unwired", "note", f"storage[{index}]",
+                    f"no network of the plan joins the {group.count} servers {group.hosts}",
+                    "set 'fabric', or declare an in-band network",
+                )  # fmt: skip
 
 
 CHECKS = (
     storage_limits,
     storage_memory,
-    storage_ports,
+    storage_unwired,
 )

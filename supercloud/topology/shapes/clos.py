@@ -10,6 +10,7 @@ from __future__ import annotations
 from ..errors import TopologyError, require
 from ..graph import Axis, Fabric
 from ..links import NodeLinks
+from ..reserved import Reserved
 from ..switched import assemble, check_fit, leaf_ports
 from ..tiers import Oversubscription, Radix, Units, Upper, per_step, per_tier
 
@@ -27,7 +28,8 @@ def clos(
     tiers: int | None = None,
     spines: int | None = None,
     oversubscription: Oversubscription = 1.0,
-    reserved: int = 0,
+    reserved: Reserved = 0,
+    cage: int = 1,
 ) -> Fabric:
     """Wire racks of `rack` nodes, each node with `nics` ports per plane to the rack's leaf of that plane.
 
@@ -39,7 +41,7 @@ def clos(
     Raises TopologyError, with the numbers and what would fit.
     """
     require(1, nodes=nodes, nics=nics, rack=rack, racks=racks, uplinks=uplinks, pod=pod, planes=planes, tiers=tiers)
-    require(0, reserved=reserved)
+    require(1, cage=cage)
     leaf_radix, spine_radix, core_radix = per_tier(radix)
     rack_ratio, spine_ratio = per_step(oversubscription)
     down = rack * nics
@@ -75,4 +77,5 @@ def clos(
         leaf_axes=(Axis("rack", racks),),
         unit_name="rack",
         reserved=reserved,
+        cage=cage,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from ..errors import TopologyError, require
 from ..graph import Axis, Fabric
 from ..links import NodeLinks
+from ..reserved import Reserved, asks_of
 from ..switched import assemble, check_fit, leaf_ports
 from ..tiers import Oversubscription, Radix, Units, Upper, most_down, per_step, per_tier
 
@@ -26,7 +27,8 @@ def fat_tree(
     pod_leaves: int | None = None,
     spines: int | None = None,
     oversubscription: Oversubscription = 1.0,
-    reserved: int = 0,
+    reserved: Reserved = 0,
+    cage: int = 1,
 ) -> Fabric:
     """Wire nodes with `nics` ports each per plane, whole nodes to a leaf; no rails.
 
@@ -39,11 +41,11 @@ def fat_tree(
     """
     require(1, nodes=nodes, nics=nics, leaves=leaves, down=down, uplinks=uplinks)
     require(1, planes=planes, tiers=tiers, pod_leaves=pod_leaves)
-    require(0, reserved=reserved)
+    require(1, cage=cage)
     leaf_radix, spine_radix, core_radix = per_tier(radix)
     leaf_ratio, spine_ratio = per_step(oversubscription)
     by_hand = down is not None or uplinks is not None or spines is not None or leaves is not None
-    if tiers is None and not by_hand and nodes * nics + reserved <= leaf_radix:
+    if tiers is None and not by_hand and nodes * nics + sum(ask.ports for ask in asks_of(reserved)) <= leaf_radix:
         tiers = 1
     down, up = leaf_ports(leaf_radix, leaf_ratio, down=down, uplinks=uplinks, step=1, alone=tiers == 1)
     block, sides = max(1, down // nics), -(-nics // down)
@@ -86,5 +88,6 @@ def fat_tree(
         unit_name="leaf",
         rails=sides,
         reserved=reserved,
+        cage=cage,
         cross_rail_hops=3 if sides > 1 else 1,
     )

@@ -12,6 +12,7 @@ from typing import Literal
 from ..errors import TopologyError, require
 from ..graph import Axis, Fabric
 from ..links import NodeLinks
+from ..reserved import Reserved
 from ..switched import assemble, check_fit, leaf_ports
 from ..tiers import Oversubscription, Radix, Units, Upper, most_down, per_step, per_tier
 
@@ -32,7 +33,8 @@ def rail_optimized(
     pod_units: int | None = None,
     spines: int | None = None,
     oversubscription: Oversubscription = 1.0,
-    reserved: int = 0,
+    reserved: Reserved = 0,
+    cage: int = 1,
 ) -> Fabric:
     """Wire nodes so that each rail of an SU has leaves of its own, all of them there even if the last SU is short.
 
@@ -42,13 +44,13 @@ def rail_optimized(
     nothing else), 2 or 3, or the fewest that do. A pod holds all rails of `pod_units` SUs ("su") or one rail of
     them ("rail"): then rails meet in the core only, and with one SU not at all (`Fabric.rails_are_disjoint`).
     `spines` per pod and `pod_units` replace what the rules choose. `reserved` leaf ports per plane are kept for
-    subnet managers and get links of their own.
+    subnet managers and get links of their own; `cage` neighbouring ports share a cage, as far as they care.
 
     Raises TopologyError, with the numbers and what would fit.
     """
     require(1, nodes=nodes, rails=rails, unit=unit, units=units, down=down, uplinks=uplinks)
     require(1, ports_per_rail=ports_per_rail, planes=planes, tiers=tiers)
-    require(0, reserved=reserved)
+    require(1, cage=cage)
     if pod not in ("su", "rail"):
         raise TopologyError(f"pod is {pod!r}", "a pod is of an 'su' or of a 'rail'")
     leaf_radix, spine_radix, core_radix = per_tier(radix)
@@ -115,5 +117,6 @@ def rail_optimized(
         unit_name="su",
         rails=rails,
         reserved=reserved,
+        cage=cage,
         cross_rail_hops=meeting[layout.tiers] if rails > 1 else 1,
     )

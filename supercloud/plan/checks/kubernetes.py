@@ -1,0 +1,167 @@
+"""What a Kubernetes cluster cannot be given as declared: releases, sizes, names, levels, capacity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import cast
+
+from ...catalog import Catalog
+from ...catalog.kubernetes import KueueRelease
+from ...errors import Finding
+from ...spec.scheduler import KubernetesScheduler
+from ..kubernetes import age
+from ..kubernetes_levels import level_names, place_of
+from ..kubernetes_networks import cluster_networks
+from ..kubernetes_quota import allotments
+from ..model import Plan
+from . import kubernetes_nodes
+from .kubernetes_nodes import facts_of, path_of
+
+__all__ = ["CHECKS"]
+
+_RESERVED = ("default", "supercloud-system", "flux-system", "argocd")
+
+
+def _oldest_kueue(catalog: Catalog, able: Callable[[KueueRelease], bool]) -> str:
+    """The name of the oldest release of Kueue that is able to."""
+    found = [item for item in catalog.all("kueue") if able(cast(KueueRelease, item))]
+    return min(found, key=age).name if found else ""
+
+
+def kubernetes_addresses(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """No private network left that is large enough for pods and services."""
+    for _ in facts_of(plan):
+        networks = cluster_networks(plan)
+        if plan.site.kind == "onprem" and not (networks.pods and networks.services):
+            what = "pods" if networks.pods is None else "services"
+            yield Finding("kubernetes-addresses", "error", "network.cidr",
+                          f"no private network is left for the addresses of {what} of {plan.nodes} nodes",
+                          "give network.cidr, network.fabrics and network.management smaller networks")  # fmt: skip
+
+
+def kubernetes_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """More nodes than the release is tested with, or a control plane without a majority to lose."""
+    for facts in facts_of(plan):
+        most = facts.release.max_nodes if facts.release else None
+        if plan.site.kind != "onprem":
+            continue
+        if most and plan.nodes > most:
+            yield Finding("kubernetes-size", "warning", "pools",
+                          f"{plan.nodes} nodes in one cluster, Kubernetes is tested with {most}",
+                          "split it into several clusters of a fleet")  # fmt: skip
+        count = len(plan.scheduler.controllers)
+        if count % 2 == 0 or count == 1:
+            problem = f"{count} controllers survive the loss of {(count - 1) // 2}"
+            yield Finding("kubernetes-size", "warning", "scheduler.controllers", problem, "give 3 or 5 of them")
+
+
+def kubernetes_queue_release(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A release of the queue that does not run on the Kubernetes asked for."""
+    for facts in facts_of(plan):
+        queue = facts.kueue or facts.volcano
+        least = queue.min_kubernetes if queue else None
+        if facts.release and queue and least and age(facts.release) < tuple(map(int, least.split("."))):
+            yield Finding("kubernetes-queue-release", "error", "scheduler.queue_version",
+                          f"{queue.title} needs Kubernetes {least}, this is {facts.release.name}",
+                          f"set scheduler.version to {least} or later, or take an older queue")  # fmt: skip
+
+
+def kueue_slices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Scale-up domains of several nodes with a Kueue that cannot keep parts of a gang within one."""
+    for facts in facts_of(plan):
+        for pool in plan.pools:
+            if facts.kueue and not facts.kueue.abilities.slices and pool.machine.domain_nodes > 1:
+                newer = _oldest_kueue(catalog, lambda release: release.abilities.slices)
+                yield Finding("kueue-slices", "warning", "scheduler.queue_version",
+                              f"{facts.kueue.title} cannot keep parts of a job within a scale-up domain of {pool.name}",
+                              f"set scheduler.queue_version to {newer} or later")  # fmt: skip
+
+
+def kueue_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """More levels or pools than the release has room for."""
+    for facts in facts_of(plan):
+        if facts.kueue is None:
+            continue
+        for pool in plan.pools:
+            place = place_of(plan, pool)
+            most = facts.kueue.max_levels
+            if most and len(place.labels) > most:
+                yield Finding("kueue-limits", "error", path_of(plan, pool),
+                              f"{len(place.labels)} levels of topology, {facts.kueue.title} takes {most}",
+                              f"name {most - 1} of them in scheduler.levels: the host is always one more")  # fmt: skip
+        most = facts.kueue.max_flavors
+        if most and len(plan.pools) > most:
+            yield Finding("kueue-limits", "error", "pools",
+                          f"{len(plan.pools)} pools, a queue of {facts.kueue.title} takes {most}",
+                          "join pools of equal machines")  # fmt: skip
+
+
+def kubernetes_levels(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Levels for the queue that no pool has."""
+    for _ in facts_of(plan):
+        there = level_names(plan)
+        declared = plan.scheduler.spec
+        for index, name in enumerate(declared.levels if isinstance(declared, KubernetesScheduler) else ()):
+            if name not in there:
+                known = f"there are {', '.join(there)}" if there else "there is none"
+                yield Finding("kubernetes-levels", "error", f"scheduler.levels[{index}]",
+                              f"no pool has a level {name!r} that nodes are grouped by; {known}",
+                              "name one of those, or leave 'levels' out" if there else "leave 'levels' out"
+                              )  # fmt: skip
+
+
+def kubernetes_tenant_name(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Tenants called like a namespace that the cluster itself uses."""
+    for facts in facts_of(plan):
+        taken = {*_RESERVED, *(chart.namespace for chart in facts.charts)}
+        for index, tenant in enumerate(plan.tenants):
+            if tenant.name in taken or tenant.name.startswith("kube-"):
+                yield Finding("kubernetes-tenant-name", "error", f"tenants[{index}].name",
+                              f"the namespace {tenant.name} belongs to the cluster itself",
+                              "choose another name")  # fmt: skip
+
+
+def kubernetes_tenant_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Limits that a queue of Kubernetes cannot keep, and tenants that own nothing."""
+    for facts in facts_of(plan):
+        shares = allotments(plan)
+        for index, tenant in enumerate(plan.tenants):
+            path = f"tenants[{index}]"
+            if tenant.limits.jobs is not None:
+                yield Finding("kubernetes-tenant-limits", "note", f"{path}.limits.jobs",
+                              f"no queue of Kubernetes counts running jobs: {tenant.name} is not held to "
+                              f"{tenant.limits.jobs}", "limit accelerators, nodes or submitted jobs")  # fmt: skip
+            if tenant.limits.max_time and facts.volcano:
+                yield Finding("kubernetes-tenant-limits", "note", f"{path}.limits.max_time",
+                              "Volcano has no longest time of a tenant's jobs",
+                              "take Kueue, or leave it out")  # fmt: skip
+            owned = {name: number for own in shares[tenant.name] for name, number in own.nominal.items() if number}
+            if tenant.share and not any("/" in name or not plan.accelerators for name in owned):
+                yield Finding("kubernetes-tenant-limits", "warning", f"{path}.share",
+                              f"a share of {tenant.share} is less than one accelerator: {tenant.name} only borrows",
+                              "give it a larger share")  # fmt: skip
+
+
+def kubernetes_capacity(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Capacity that starts when it is free, where Kueue cannot wait for it."""
+    for facts in facts_of(plan):
+        for index, pool in enumerate(plan.spec.pools):
+            for position, item in enumerate(pool.capacity):
+                if item.kind == "flex-start" and (plan.site.kind != "gcp" or facts.volcano):
+                    yield Finding("kubernetes-capacity", "warning", f"pools[{index}].capacity[{position}]",
+                                  "only Kueue on GKE waits for such capacity before it starts a job; here nodes come "
+                                  "one by one", "take a reservation, or on-demand")  # fmt: skip
+
+
+CHECKS = (
+    *kubernetes_nodes.CHECKS,
+    kubernetes_addresses,
+    kubernetes_capacity,
+    kubernetes_levels,
+    kubernetes_queue_release,
+    kubernetes_size,
+    kubernetes_tenant_limits,
+    kubernetes_tenant_name,
+    kueue_limits,
+    kueue_slices,
+)

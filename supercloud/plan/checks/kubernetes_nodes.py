@@ -1,0 +1,155 @@
+"""What nodes of a Kubernetes cluster cannot be given as declared: devices, rails, sizes, labels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import cast
+
+from ...catalog import Catalog
+from ...catalog.kubernetes import KubernetesRelease
+from ...errors import Finding
+from ...spec.scheduler import KubernetesScheduler
+from ..kubernetes import age
+from ..kubernetes_fabrics import adapter_of, reaches
+from ..kubernetes_model import KubernetesPlan
+from ..kubernetes_names import topology_of
+from ..kubernetes_quota import CPU, MEMORY, node_resources
+from ..model import Plan, PoolPlan
+
+__all__ = ["CHECKS", "facts_of", "path_of"]
+
+_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?\Z")
+
+
+def facts_of(plan: Plan) -> Iterator[KubernetesPlan]:
+    """What is known of Kubernetes, where the scheduler is it."""
+    if plan.scheduler.kubernetes:
+        yield plan.scheduler.kubernetes
+
+
+def path_of(plan: Plan, pool: PoolPlan) -> str:
+    return f"pools[{[item.name for item in plan.spec.pools].index(pool.name)}]"
+
+
+def kubernetes_devices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Accelerators that nothing makes known to Kubernetes, or not in the way asked for."""
+    for facts in facts_of(plan):
+        for pool in plan.pools:
+            if pool.accelerator is None:
+                continue
+            path = path_of(plan, pool)
+            stack = facts.stacks.get(pool.accelerator.kubernetes or "")
+            if stack is None:
+                yield Finding("kubernetes-devices", "warning", f"{path}.machine",
+                              f"no device plugin is known for {pool.accelerator.name} on a site of kind "
+                              f"{plan.site.kind}: pods cannot ask for it",
+                              "give device-stacks and accelerators/kubernetes in a catalog overlay")  # fmt: skip
+                continue
+            slicing = pool.slicing
+            if slicing and not (stack.sharing if slicing.shards else stack.slices):
+                way, what = ("shards", "shared among pods") if slicing.shards else ("mig", "cut into instances")
+                why = f": {stack.whole}" if stack.whole else ""
+                yield Finding("kubernetes-devices", "error", f"{path}.slicing.{way}",
+                              f"{stack.title}: accelerators cannot be {what}{why}",
+                              "remove 'slicing', or take NVIDIA GPUs for this pool")  # fmt: skip
+            elif slicing and "plugin" in stack.provided.get(plan.site.kind, ()):
+                yield Finding("kubernetes-devices", "warning", f"{path}.slicing",
+                              f"the device plugin that {plan.site.kind} brings cuts and shares accelerators where its "
+                              "node group says so: no object in the cluster can",
+                              "give the node group the same slicing at the provider")  # fmt: skip
+            elif slicing and slicing.shards and (slicing.accelerators or pool.per_node) < pool.per_node:
+                yield Finding("kubernetes-devices", "error", f"{path}.slicing.accelerators",
+                              "the device plugin shares all accelerators of a node or none, not "
+                              f"{slicing.accelerators} of {pool.per_node}",
+                              "leave 'accelerators' out, or make two pools")  # fmt: skip
+            able = facts.release.abilities.devices if facts.release else "v1"
+            if pool.imex and stack.device_class and able is None:
+                newer = _oldest_with_devices(catalog)
+                yield Finding("kubernetes-devices", "warning", "scheduler.version",
+                              f"without dynamic resource allocation jobs on {pool.name} share no memory over "
+                              "scale-up domains", f"set scheduler.version to {newer} or later")  # fmt: skip
+
+
+def kubernetes_claims(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Claims for GPUs where the release, the kind of GPU or the way it is cut does not allow them."""
+    scheduler = plan.scheduler.spec
+    for facts in facts_of(plan):
+        if not isinstance(scheduler, KubernetesScheduler) or scheduler.devices == "plugin":
+            continue
+        if facts.release and not facts.release.abilities.claimed_resources:
+            able = [item for item in catalog.all("kubernetes")
+                    if cast(KubernetesRelease, item).abilities.claimed_resources]  # fmt: skip
+            yield Finding("kubernetes-claims", "error", "scheduler.devices",
+                          f"Kubernetes {facts.release.name} gives pods that ask for nvidia.com/gpu nothing of what "
+                          "claims hand out, and jobs ask so",
+                          f"set scheduler.version to {min(able, key=age).name} or later, or "
+                          "devices: plugin")  # fmt: skip
+        for pool in plan.pools:
+            stack = facts.stacks.get(pool.accelerator.kubernetes or "") if pool.accelerator else None
+            if stack and not stack.driver:
+                yield Finding("kubernetes-claims", "warning", f"{path_of(plan, pool)}.machine",
+                              f"{stack.title} has no driver for claims here: {pool.name} keeps its device plugin",
+                              "leave it so, or set scheduler.devices: plugin")  # fmt: skip
+            elif stack and pool.slicing:
+                yield Finding("kubernetes-claims", "error", f"{path_of(plan, pool)}.slicing",
+                              "instances and shares are handed out by the device plugin, which is off with claims",
+                              "remove 'slicing', or set scheduler.devices: plugin")  # fmt: skip
+
+
+def _oldest_with_devices(catalog: Catalog) -> str:
+    found = [item for item in catalog.all("kubernetes") if cast(KubernetesRelease, item).abilities.devices]
+    return min(found, key=age).name
+
+
+def kubernetes_rails(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Rails that cannot be told apart, because nobody sourced the devices of the machine."""
+    for _ in facts_of(plan):
+        for pool in plan.pools:
+            for reach in reaches(plan, pool):
+                adapter = adapter_of(pool, reach.fabric)
+                if reach.way in ("host-device", "shared") and not reach.named and plan.site.kind == "onprem":
+                    yield Finding("kubernetes-rails", "note", f"{path_of(plan, pool)}.machine",
+                                  f"the devices of the {adapter.count if adapter else 0} adapters of "
+                                  f"{pool.machine.name} on {reach.fabric.name} are not known: pods get them in any "
+                                  "order",
+                                  "give adapters.devices in a catalog overlay")  # fmt: skip
+
+
+def kubernetes_node_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Processors or memory that queues do not count."""
+    for _ in facts_of(plan):
+        for pool in plan.pools:
+            lacking = [name for name in (CPU, MEMORY) if name not in node_resources(pool)]
+            if lacking:
+                yield Finding("kubernetes-node-size", "note", f"{path_of(plan, pool)}.machine",
+                              f"the catalog does not know {' and '.join(lacking)} of {pool.machine.name}: "
+                              "no queue counts them", "give them in a catalog overlay")  # fmt: skip
+
+
+def kubernetes_labels(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Features and groups whose names are no values of labels."""
+    for _ in facts_of(plan):
+        for index, declared in enumerate(plan.spec.pools):
+            for position, name in enumerate(declared.features):
+                if not name or not _LABEL_VALUE.match(name):
+                    yield Finding("kubernetes-labels", "error", f"pools[{index}].features[{position}]",
+                                  f"{name!r} is no label: they begin and end with a letter or digit, 63 at most",
+                                  "rename it")  # fmt: skip
+        for pool in plan.pools:
+            for level in topology_of(plan, pool).levels:
+                for group in level.groups:
+                    if not _LABEL_VALUE.match(group.name):
+                        yield Finding("kubernetes-labels", "error", f"{path_of(plan, pool)}.fabrics",
+                                      f"the group {group.name!r} of level {level.name} is longer than a label (63)",
+                                      "give the fabric a shorter name")  # fmt: skip
+                        break
+
+
+CHECKS = (
+    kubernetes_claims,
+    kubernetes_devices,
+    kubernetes_labels,
+    kubernetes_node_size,
+    kubernetes_rails,
+)

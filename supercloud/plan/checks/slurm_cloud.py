@@ -1,0 +1,60 @@
+"""Slurm on a cloud: what nodes that come and go, and machines that are replaced, do not allow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from ...catalog import Catalog, SlurmRelease
+from ...errors import Finding
+from ..model import Plan
+from .slurm_setup import slurm_of
+
+__all__ = ["CHECKS"]
+
+
+def slurm_cloud_controllers(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """More than one controller: each has a disk of its own, so the second would begin with no job at all."""
+    for slurm, _ in slurm_of(plan):
+        if plan.cloud is not None and len(slurm.controllers) > 1:
+            yield Finding(
+                "slurm-cloud-controllers", "error", "scheduler.controllers",
+                f"{len(slurm.controllers)} controllers at {plan.cloud.provider} share no disk: one that takes over "
+                "would know no job",
+                "name one controller: its state is on a disk that outlives it, a new machine goes on with it",
+            )  # fmt: skip
+
+
+def slurm_cloud_topology(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A release that cannot be told, while it runs, where nodes are."""
+    for _, release in slurm_of(plan):
+        if plan.cloud is None or release.abilities.topology_yaml or all(pool.nodes < 2 for pool in plan.pools):
+            continue
+        able = [cast(SlurmRelease, item) for item in catalog.all("slurm")]
+        newer = [item.name for item in able if item.abilities.topology_yaml]
+        first = min(newer, key=lambda name: tuple(map(int, name.split("."))), default="")
+        yield Finding(
+            "slurm-cloud-topology", "warning", "scheduler.version",
+            f"Slurm {release.name} cannot be told where nodes are that join: it does not keep a job's nodes near",
+            (f"set scheduler.version to {first} or later, or " if first else "")
+            + "let jobs ask for the features net-… of nodes that are on",
+        )  # fmt: skip
+
+
+def slurm_cloud_image(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Images the provider publishes: whether they carry the scheduler is not known before a machine starts."""
+    for _, release in slurm_of(plan):
+        if plan.cloud is None or plan.spec.site.kind == "onprem":
+            continue
+        bare = sorted(set(plan.cloud.images) - set(plan.spec.site.images))
+        if bare:
+            yield Finding(
+                "slurm-cloud-image", "note", "site.images",
+                f"{', '.join(bare)}: the provider's images are not known to carry Slurm {release.name}; a machine "
+                "without it does not start its daemon, and says so in its log",
+                "name images that have it under site.images, or put packages of it into the bucket of the cluster as "
+                "packages/packages.tar.gz",
+            )  # fmt: skip
+
+
+CHECKS = (slurm_cloud_controllers, slurm_cloud_image, slurm_cloud_topology)

@@ -1,0 +1,138 @@
+"""Leaf ports for what is no node: where they lie, and which cages they have to themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeAlias
+
+from .errors import TopologyError, require
+from .links import NodeLinks
+
+__all__ = ["Reserve", "Reserved", "asks_of", "place_reserved"]
+
+
+class Reserve(NamedTuple):
+    """Ports of one plane that belong together."""
+
+    ports: int
+    apart: bool = False
+    """In cages that links of another kind do not share, as far as there are such cages."""
+    together: int = 1
+    """So many ports at a time in one cage; more than 1 must find such a cage."""
+
+
+Reserved: TypeAlias = int | Sequence[Reserve]
+
+
+def asks_of(reserved: Reserved) -> tuple[Reserve, ...]:
+    """A plain number of ports, or several asks, as asks. Raises TopologyError for less than none."""
+    if isinstance(reserved, int):
+        require(0, reserved=reserved)
+        return (Reserve(reserved),) if reserved else ()
+    return tuple(ask for ask in reserved if ask.ports)
+
+
+class _Leaf:
+    """The ports of one leaf that neither nodes nor uplinks have, the last ones first."""
+
+    def __init__(self, number: int, low: int, room: int, cage: int) -> None:
+        self.number, self.cage = number, cage
+        self.plain = list(range(room - 1, low - 1, -1))
+        self.clean = list(range(room // cage - 1, -(-low // cage) - 1, -1))
+        self.begun: list[int] = []
+        """Ports left in cages that links which keep apart have begun."""
+
+    def take_cage(self, ports: int) -> list[int]:
+        """So many ports of a whole cage; the rest of the cage is left for links of the same kind."""
+        number = self.clean.pop(0)
+        whole = [number * self.cage + at for at in range(self.cage)]
+        self.plain = [port for port in self.plain if port not in whole]
+        self.begun += whole[:-ports]
+        return whole[-ports:]
+
+    def take_plain(self) -> int:
+        """The last free port."""
+        port = self.plain.pop(0)
+        self.clean = [number for number in self.clean if number != port // self.cage]
+        return port
+
+
+def place_reserved(
+    hosts: NodeLinks, units: int, asks: Sequence[Reserve], room: int, cage: int = 1
+) -> tuple[tuple[int, int], ...]:
+    """A (leaf, port) of one plane for each port asked for, in the order of the asks: leaf after leaf, last port first.
+
+    ``room`` is the number of ports of a leaf that are not uplinks, ``cage`` how many neighbouring ports share a cage.
+    What needs cages of its own chooses first. Raises TopologyError if there are too few places.
+    """
+    leaves = [_Leaf(*leaf, room, cage) for leaf in _free(hosts, units, room)]
+    total, count = sum(len(leaf.plain) for leaf in leaves), sum(ask.ports for ask in asks)
+    if total < count:
+        raise _too_few(hosts, units, count, room, total)
+    found: dict[int, list[tuple[int, int]]] = {}
+    for index in sorted(range(len(asks)), key=lambda item: (-asks[item].together, not asks[item].apart, item)):
+        ask = asks[index]
+        if ask.together > 1:
+            found[index] = _cages(hosts, leaves, ask)
+        elif ask.apart:
+            found[index] = _apart(leaves, ask.ports)
+        else:
+            found[index] = _plain(leaves, ask.ports)
+        if len(found[index]) < ask.ports:
+            raise _too_few(hosts, units, count, room, total)
+    return tuple(place for index in range(len(asks)) for place in found[index])
+
+
+def _free(hosts: NodeLinks, units: int, room: int) -> Iterator[tuple[int, int]]:
+    """Leaves with ports left, and how many of them nodes have."""
+    for unit in range(units):
+        for block, start in enumerate(range(0, hosts.unit, hosts.block)):
+            here = min(hosts.block, hosts.unit - start, hosts.nodes - unit * hosts.unit - start)
+            taken = max(0, here) * hosts.nics_per_side
+            if taken < room:
+                leaf = unit * hosts.unit_stride + block
+                yield from ((leaf + side * hosts.side_stride, taken) for side in range(hosts.sides))
+
+
+def _cages(hosts: NodeLinks, leaves: Sequence[_Leaf], ask: Reserve) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    while len(found) < ask.ports:
+        able = [leaf for leaf in leaves if leaf.clean]
+        if not able:
+            lacking = -(-(ask.ports - len(found)) // ask.together)
+            raise TopologyError(
+                f"{-(-ask.ports // ask.together)} cages of {ask.together} ports are wanted for cables that fill a "
+                f"cage, {lacking} more than {hosts.leaves} leaves have free",
+                "take fewer nodes or services, larger leaves, or cables that take one port",
+            )
+        for leaf in able[: -(-(ask.ports - len(found)) // ask.together)]:
+            found += [(leaf.number, port) for port in leaf.take_cage(ask.together)]
+    return found[: ask.ports]
+
+
+def _apart(leaves: Sequence[_Leaf], ports: int) -> list[tuple[int, int]]:
+    """Cages of their own, leaf after leaf; then what is left in those; at last whatever port there is."""
+    found: list[tuple[int, int]] = []
+    while len(found) < ports and (able := [leaf for leaf in leaves if leaf.clean]):
+        found += [(leaf.number, leaf.take_cage(1)[0]) for leaf in able[: ports - len(found)]]
+    while len(found) < ports and (able := [leaf for leaf in leaves if leaf.begun]):
+        found += [(leaf.number, leaf.begun.pop(0)) for leaf in able[: ports - len(found)]]
+    return found + _plain(leaves, ports - len(found))
+
+
+def _plain(leaves: Sequence[_Leaf], ports: int) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    while len(found) < ports and (able := [leaf for leaf in leaves if leaf.plain]):
+        found += [(leaf.number, leaf.take_plain()) for leaf in able[: ports - len(found)]]
+    while len(found) < ports and (able := [leaf for leaf in leaves if leaf.begun]):
+        found += [(leaf.number, leaf.begun.pop(0)) for leaf in able[: ports - len(found)]]
+    return found
+
+
+def _too_few(hosts: NodeLinks, units: int, count: int, room: int, total: int) -> TopologyError:
+    fewer = hosts.nodes - -(-max(count - total, 1) // hosts.nics)
+    return TopologyError(
+        f"{count} reserved links need {count} free leaf ports, but {hosts.nodes} nodes with {hosts.nics} ports "
+        f"each leave {total} free on {hosts.leaves} leaves with {room} ports for them",
+        f"take {fewer} nodes, or {units + 1} units of {hosts.unit} nodes" if fewer > 0 else "take larger leaves",
+    )

@@ -1,0 +1,59 @@
+"""A small cluster on AWS, with changes, for the tests of cloud sites."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from supercloud.catalog import Catalog
+from supercloud.plan.cloud_model import CloudPlan
+from supercloud.plan.model import Plan
+from supercloud.plan.resolve import resolve
+from supercloud.spec.loader import loads
+
+RESERVED = {"kind": "reservation", "id": "cr-0123456789abcdef0", "zone": "us-east-1a"}
+BLOCK = RESERVED | {"kind": "capacity-block"}
+FABRICS = [{"name": "compute", "kind": "efa"}]
+
+
+def pool(**changes: Any) -> dict[str, Any]:
+    return {"name": "train", "machine": "p5.48xlarge", "nodes": 4, "fabrics": ["compute"]} | changes
+
+
+def lustre(**changes: Any) -> dict[str, Any]:
+    return {"name": "scratch", "kind": "lustre", "capacity": "19200 GiB", "throughput_per_tib": "250 MB/s",
+            "mount": "/fsx"} | changes  # fmt: skip
+
+
+def slurm(**changes: Any) -> dict[str, Any]:
+    return {"kind": "slurm", "version": "25.11"} | changes
+
+
+KUBERNETES = {"kind": "kubernetes", "version": "1.35"}
+
+
+def less(folder: Path, kind: str, name: str, text: str) -> Catalog:
+    """The catalog with fields of one thing given anew, or taken away where the text says null."""
+    path = folder / kind / f"{name}.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    return Catalog([folder])
+
+
+def on_aws(catalog: Catalog | None = None, **changes: Any) -> Plan:
+    spec = {
+        "name": "c",
+        "site": {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a"]},
+        "scheduler": slurm(),
+        "pools": [pool()],
+        "fabrics": FABRICS,
+    } | changes
+    return resolve(loads(yaml.safe_dump(spec)), catalog)
+
+
+def cloud(**changes: Any) -> CloudPlan:
+    plan = on_aws(**changes)
+    assert plan.cloud is not None, [str(finding) for finding in plan.findings]
+    return plan.cloud

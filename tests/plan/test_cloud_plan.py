@@ -1,0 +1,257 @@
+"""What a cloud site is decided to be: groups, interfaces, hosts, storage, cost, and how the plan is published."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from typing import Any
+
+import pytest
+from plan.clouds import BLOCK, FABRICS, KUBERNETES, RESERVED, cloud, lustre, on_aws, pool, slurm
+from samples import EXAMPLES, ROOT
+
+from supercloud.plan.document import document
+from supercloud.plan.resolve import resolve
+from supercloud.plan.summary import rows
+from supercloud.spec.loader import load
+from supercloud.targets import render, targets_for
+
+AWS_EXAMPLES = [path for path in EXAMPLES if "aws" in path.parent.name]
+
+
+@pytest.mark.parametrize(
+    ("machine", "interfaces", "fast", "addresses"),
+    [("p4d.24xlarge", 5, 4, 1), ("p5.48xlarge", 33, 32, 1), ("p5.4xlarge", 1, 1, 1), ("p5en.48xlarge", 17, 16, 1),
+     ("p6-b200.48xlarge", 9, 8, 1), ("p6-b300.48xlarge", 17, 16, 1), ("trn1.32xlarge", 9, 8, 1),
+     ("trn2.48xlarge", 17, 16, 1), ("g6e.48xlarge", 5, 4, 1), ("g5.48xlarge", 1, 1, 1)],
+)  # fmt: skip
+def test_every_network_card_is_used(machine: str, interfaces: int, fast: int, addresses: int) -> None:
+    (group,) = cloud(pools=[pool(machine=machine)]).groups
+    assert len(group.interfaces) == interfaces
+    assert sum(item.kind.startswith("efa") for item in group.interfaces) == fast
+    assert sum(item.address for item in group.interfaces) == addresses
+    assert group.interfaces[0].card == group.interfaces[0].device == 0 and group.interfaces[0].address
+
+
+def test_cards_of_a_gb200() -> None:
+    (group,) = cloud(pools=[pool(machine="p6e-gb200.36xlarge", nodes=18, capacity=[BLOCK])]).groups
+    assert [item.card for item in group.interfaces if item.kind == "efa-only"] == [1, 5, 9, 13]
+    assert group.interfaces[0].kind == "interface"
+
+
+def test_without_a_fabric_there_is_one_interface() -> None:
+    (group,) = cloud(pools=[pool(fabrics=[])], fabrics=[]).groups
+    assert [(item.card, item.kind, item.address) for item in group.interfaces] == [(0, "interface", True)]
+
+
+def test_ways_are_tried_in_order_and_keys_do_not_depend_on_their_number() -> None:
+    ways = [RESERVED, {"kind": "reservation-group", "id": "arn:aws:resource-groups:us-east-1:123456789012:group/g"},
+            BLOCK | {"id": "cr-1123456789abcdef0"}, {"kind": "spot"}, {"kind": "on-demand"}]  # fmt: skip
+    groups = cloud(pools=[pool(capacity=ways)]).groups
+    assert [(group.key, group.order, group.initial, group.cluster_placement) for group in groups] == [
+        ("train-reserved", 0, 4, False),
+        ("train-reserved-group", 1, 0, False),
+        ("train-block", 2, 0, False),
+        ("train-spot", 3, 0, True),
+        ("train-on-demand", 4, 0, True),
+    ]
+    (alone,) = cloud(pools=[pool(capacity=[RESERVED])]).groups
+    assert alone.key == "train-reserved"
+    twice = cloud(pools=[pool(capacity=[RESERVED, RESERVED | {"id": "cr-2123456789abcdef0"}])]).groups
+    assert [group.key for group in twice] == ["train-reserved", "train-reserved-2"]
+
+
+def test_a_placement_group_of_a_reservation_only_where_it_is_asked_for() -> None:
+    assert cloud(pools=[pool(capacity=[RESERVED], placement="cluster")]).groups[0].cluster_placement
+    assert not cloud(pools=[pool(capacity=[RESERVED])]).groups[0].cluster_placement
+    assert not cloud(pools=[pool(placement="none")]).groups[0].cluster_placement
+
+
+def test_a_fabric_stays_in_one_zone() -> None:
+    site = {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"]}
+    pools = [pool(capacity=[RESERVED | {"zone": "us-east-1b"}, {"kind": "on-demand"}]),
+             {"name": "cpu", "machine": "m6i.large", "nodes": 2}]  # fmt: skip
+    found = cloud(site=site, pools=pools)
+    assert [group.zones for group in found.groups] == [("us-east-1b",), ("us-east-1b",), ("us-east-1a", "us-east-1b")]
+    assert all(found.network.subnet(key).zone in group.zones for group in found.groups for key in group.subnets)
+
+
+@pytest.mark.parametrize(("nodes", "wanted", "domain"), [(18, None, 18), (27, None, 9), (18, 9, 9), (36, 18, 18)])
+def test_ultraservers(nodes: int, wanted: int | None, domain: int) -> None:
+    gb200 = pool(machine="p6e-gb200.36xlarge", nodes=nodes, capacity=[BLOCK]) | ({"domain": wanted} if wanted else {})
+    plan = on_aws(pools=[gb200])
+    assert plan.errors == () and plan.cloud is not None
+    assert plan.cloud.groups[0].domain_nodes == plan.pools[0].machine.domain_nodes == domain
+    (blocks,) = [item for item in plan.localities if item.kind == "block"]
+    assert len(blocks.levels[0].groups) == nodes // domain
+    assert plan.pools[0].imex
+
+
+def test_trainium() -> None:
+    found = cloud(site={"kind": "aws", "region": "us-east-2"}, pools=[pool(machine="trn2.48xlarge")])
+    assert found.groups[0].image == "slurm-neuron-x86" and "neuron" in found.images["slurm-neuron-x86"]
+    ultra = cloud(pools=[pool(machine="trn2u.48xlarge", nodes=16, capacity=[BLOCK])])
+    assert ultra.groups[0].domain_nodes == 4
+
+
+def test_slurm_has_a_controller_with_state_and_logins() -> None:
+    found = cloud(scheduler=slurm(login={"count": 2, "public": True}, database={"name": "db1"}))
+    assert [(host.key, host.role, host.count, host.hosts, host.public) for host in found.hosts] == [
+        ("ctl1", "controller", 1, ("ctl1",), False),
+        ("db1", "database", 1, ("db1",), False),
+        ("login", "login", 2, ("login1", "login2"), True),
+    ]
+    assert found.hosts[0].state is not None and found.hosts[2].state is None
+    assert found.network.subnet(found.hosts[2].subnets[0]).public
+    assert found.database is None
+
+
+def test_hosts_are_reached_by_name() -> None:
+    plan = on_aws()
+    assert [(host.name, host.address) for host in plan.scheduler.controllers] == [("ctl1", "ctl1.c.internal")]
+
+
+def test_a_database_that_the_cloud_runs() -> None:
+    found = cloud(scheduler=slurm(managed_database=True))
+    assert found.database is not None and found.database.product == "rds"
+    zones = {found.network.subnet(key).zone for key in found.database.subnets}
+    assert len(zones) == 2 and found.zones[0] in zones
+
+
+def test_many_nodes_get_a_larger_controller() -> None:
+    small, large = (cloud(pools=[pool(nodes=nodes)]).hosts[0].machine.memory for nodes in (4, 1000))
+    assert small is not None and large is not None and small < large
+
+
+def test_arm_nodes_get_arm_hosts() -> None:
+    found = cloud(pools=[pool(machine="p6e-gb200.36xlarge", nodes=18, capacity=[BLOCK])])
+    assert {host.machine.instance.arch for host in found.hosts if host.machine.instance} == {"aarch64"}
+    assert {host.image for host in found.hosts} == {"slurm-cpu-arm"}
+
+
+def test_kubernetes_has_a_system_group_and_no_controller() -> None:
+    found = cloud(scheduler=KUBERNETES)
+    assert [(host.key, host.role, host.count) for host in found.hosts] == [("system", "system", 2)]
+    assert len({item.zone for item in found.network.subnets if item.purpose == "control"}) == 2
+    assert "/1.35/" in found.images["kubernetes-nvidia-x86"]
+
+
+def test_images_of_ones_own() -> None:
+    site = {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a"], "images": {"slurm-nvidia-x86": "ami-1"}}
+    assert cloud(site=site).images["slurm-nvidia-x86"] == "ami-1"
+
+
+@pytest.mark.parametrize(
+    ("changes", "gib", "per_tib", "efa"),
+    [({}, 19200, 250, True), ({"capacity": "18000 GiB"}, 19200, 250, True), ({"capacity": "12 TiB"}, 14400, 250, False),
+     ({"capacity": "1 TiB"}, 1200, 250, False), ({"options": {"efa": False}}, 19200, 250, False)],
+)  # fmt: skip
+def test_lustre_is_bought_in_steps(changes: dict[str, Any], gib: int, per_tib: int, efa: bool) -> None:
+    (item,) = cloud(storage=[lustre(**changes)]).storage
+    assert item.capacity is not None and item.per_tib is not None and item.throughput is not None
+    assert (item.capacity.to("GiB"), item.per_tib.to("MB/s"), item.options["efa"]) == (gib, per_tib, efa)
+    assert item.throughput.to("MB/s") == pytest.approx(per_tib * gib / 1024)
+
+
+@pytest.mark.parametrize(("read", "gib", "per_tib"), [("2 GB/s", 19200, 125), ("9 GB/s", 19200, 500),
+                                                      ("60 GB/s", 62400, 1000)])  # fmt: skip
+def test_lustre_by_throughput(read: str, gib: int, per_tib: int) -> None:
+    storage = {"name": "s", "kind": "lustre", "capacity": "19200 GiB", "throughput": {"read": read}, "mount": "/fsx"}
+    (item,) = cloud(storage=[storage]).storage
+    assert item.capacity is not None and item.per_tib is not None
+    assert (item.capacity.to("GiB"), item.per_tib.to("MB/s")) == (gib, per_tib)
+
+
+def test_no_efa_to_lustre_without_a_fabric() -> None:
+    (item,) = cloud(storage=[lustre()], pools=[pool(fabrics=[])], fabrics=[]).storage
+    assert "efa" not in item.options
+
+
+def test_weka_on_machines_of_our_own() -> None:
+    weka = {"name": "fast", "kind": "weka", "capacity": "500 TB", "mount": "/weka"}
+    found = cloud(storage=[weka])
+    (item,) = found.storage
+    (servers,) = found.hosts_of("storage")
+    assert (item.kind, servers.storage, servers.machine.name) == ("servers", "fast", "i3en.24xlarge")
+    assert servers.count >= 6 and len(servers.hosts) == servers.count
+    raw = servers.count * 8 * 7.5
+    assert raw > 500
+    fixed = cloud(storage=[weka | {"servers": {"machine": "i4i.32xlarge", "count": 10}}]).hosts_of("storage")[0]
+    assert (fixed.machine.name, fixed.count) == ("i4i.32xlarge", 10)
+
+
+def test_cost_counts_each_pool_once_and_says_what_it_does_not_know() -> None:
+    found = cloud(pools=[pool(nodes=10, capacity=[RESERVED, {"kind": "on-demand"}])], storage=[lustre()])
+    line = next(item for item in found.cost.lines if item.what == "train-reserved")
+    assert line.each_hour is not None and line.hour is not None
+    assert (line.each_hour.to("USD"), line.hour.to("USD")) == (55.04, 550.4)
+    assert "2026-07-20" in line.source
+    assert "train-on-demand" not in {item.what for item in found.cost.lines}
+    assert "scratch (fsx-lustre)" in found.cost.unknown
+    block = cloud(pools=[pool(capacity=[BLOCK])])
+    assert "train-block" in block.cost.unknown
+
+
+def test_a_region_without_a_price_has_none() -> None:
+    found = cloud(site={"kind": "aws", "region": "sa-east-1"})
+    assert "train-on-demand" in found.cost.unknown
+
+
+def test_published() -> None:
+    plan = on_aws(pools=[pool(nodes=10, capacity=[RESERVED])], budget="1000000 USD", tags={"b": "2", "a": "1"})
+    published = document(plan).cloud
+    assert published is not None
+    assert published.cost.known_usd_h >= 550.4
+    assert published.cost.known_usd_month == pytest.approx(published.cost.known_usd_h * 730, rel=1e-5)
+    assert published.monthly_budget_usd == 1_000_000
+    assert published.groups[0].interfaces == {"interface": 1, "efa-only": 32}
+    assert list(published.tags) == ["a", "b"]
+    # 80 accelerators of 700 W on a grid of 323.05 g/kWh
+    assert published.accelerator_carbon_kg_h == pytest.approx(80 * 0.7 * 323.05 / 1000, rel=1e-3)
+    assert document(plan).site.carbon_g_per_kwh == pytest.approx(323.05)
+
+
+def test_shown_to_people() -> None:
+    text = "\n".join(" ".join(row) for row in rows(on_aws(pools=[pool(capacity=[RESERVED, {"kind": "on-demand"}])])))
+    for word in ("cr-0123456789abcdef0", "then on-demand", "32 efa-only", "placement group", "USD an hour", "no price"):
+        assert word in text
+
+
+@pytest.mark.parametrize("path", AWS_EXAMPLES, ids=lambda path: path.parent.name)
+def test_examples_are_fine_and_render(path: Any) -> None:
+    plan = resolve(load(path))
+    assert not [finding for finding in plan.findings if finding.level != "note"]
+    if plan.scheduler.kind == "slurm":
+        assert "slurm" in targets_for(plan)
+        assert "slurm.conf" in render(plan, "slurm")
+
+
+def test_groups_not_nodes() -> None:
+    start = time.perf_counter()
+    plan = on_aws(pools=[pool(nodes=12_500, capacity=[RESERVED, {"kind": "on-demand"}])], storage=[lustre()])
+    spent = time.perf_counter() - start
+    assert plan.errors == () and plan.cloud is not None and len(plan.cloud.groups) == 2
+    assert len(plan.cloud.network.cidrs) == 2  # one slot of a /16 holds 8187, so a range is added
+    assert spent < 2
+
+
+def test_a_plan_of_a_cloud_loads_no_cloud_sdk() -> None:
+    code = (
+        "import sys; from supercloud.spec.loader import load; from supercloud.plan.resolve import resolve; "
+        f"resolve(load({str(ROOT / 'examples/09-aws-slurm/cluster.yaml')!r})); "
+        "print(sorted(name for name in sys.modules if name.split('.')[0].startswith('pulumi')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_model_does_not_know_the_provider() -> None:
+    for path in (ROOT / "supercloud" / "plan").glob("cloud*.py"):
+        words = path.read_text().lower()
+        for word in ("ec2", "fsx", "eks", "boto", "import pulumi"):
+            assert word not in words, f"{path.name} says {word}"
+
+
+def test_no_fabrics_declared_is_no_error() -> None:
+    assert FABRICS and on_aws(pools=[pool(machine="g5.xlarge", fabrics=[])], fabrics=[]).errors == ()

@@ -1,0 +1,82 @@
+"""The published plan has every subnet, name, address and AS number, and ``diff`` says what is renumbered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from samples import EXAMPLES, ROOT
+
+from supercloud.plan.diff import diff
+from supercloud.plan.document import document
+from supercloud.plan.model import Plan
+from supercloud.plan.resolve import resolve
+from supercloud.spec.loader import load, loads
+
+SMALL = ROOT / "examples" / "06-roce-small" / "cluster.yaml"
+NETWORKS = ROOT / "examples" / "05-superpod-networks" / "cluster.yaml"
+
+
+def changed(path: Any, *changes: tuple[str, str]) -> dict[str, str]:
+    text = path.read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    plans = [resolve(loads(item, str(path))) for item in (path.read_text(), text)]
+    assert not any(plan.errors for plan in plans)
+    return {change.path: change.impact for change in diff(*plans) if change.path.startswith("networks")}
+
+
+def published(plan: Plan) -> dict[str, Any]:
+    found = document(plan).model_dump()["networks"]
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.mark.parametrize("path", [item for item in EXAMPLES if load(item).model.site.kind == "onprem"],
+                         ids=lambda path: path.parent.name)  # fmt: skip
+def test_every_run_is_there(path: Any) -> None:
+    plan = resolve(load(path))
+    assert plan.networks
+    found = published(plan)
+    assert [item["cidr"] for item in found["subnets"]] == [str(item.block) for item in plan.networks.subnets]
+    assert len({item["name"] for item in found["subnets"]}) == len(found["subnets"])
+    for item, run in zip(found["switches"], plan.networks.switches, strict=True):
+        assert item["hosts"].startswith(f"{run.fabric}-{run.tier.name}-")
+        assert run.management_address(0).rpartition(".")[0] in item["addresses"]
+
+
+def test_another_network_renumbers_what_is_in_it() -> None:
+    found = changed(SMALL, ("network: {domain", "network: {management: 100.80.0.0/16, domain"))
+    assert found["networks.switches[compute/leaf].addresses"] == "replaces"
+    assert found["networks.switches[compute/leaf].loopbacks.addresses"] == "replaces"
+    assert found["networks.bmcs[train].addresses"] == found["networks.subnets[bmc-train].cidr"] == "replaces"
+    assert not any("underlays" in path for path in found)
+
+
+def test_other_as_numbers_and_link_addresses_are_said() -> None:
+    found = changed(SMALL, ("4200000000-4200000999", "4200001000-4200001999"))
+    assert found["networks.switches[compute/leaf].as_first"] == "replaces"
+    assert set(found) == {"networks.underlays[compute].as_range"} | {
+        f"networks.switches[compute/{tier}].as_first" for tier in ("leaf", "spine")
+    }
+    moved = changed(SMALL, ("os: nvue ", "subnet: 192.168.0.0/16\n    os: nvue "))
+    assert moved["networks.underlays[compute].cidr"] == "replaces"
+    assert moved["networks.subnets[compute-p1-rail0].cidr"] == "replaces"
+
+
+def test_growing_renumbers_nothing() -> None:
+    found = changed(NETWORKS, ("nodes: 127", "nodes: 126"))
+    assert found and set(found.values()) == {"changes"}
+    assert "networks.subnets[in-band-train].used" in found
+
+
+def test_another_operating_system_is_a_change() -> None:
+    assert changed(SMALL, ("os: nvue ", "os: sonic ")) == {
+        "networks.switches[compute/leaf].system": "changes", "networks.switches[compute/spine].system": "changes",
+    }  # fmt: skip
+
+
+def test_clouds_have_none() -> None:
+    clouds = [path for path in EXAMPLES if load(path).model.site.kind != "onprem"]
+    assert all(document(resolve(load(path))).networks is None for path in clouds)
