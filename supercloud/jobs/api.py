@@ -19,6 +19,7 @@ from ..errors import EngineError, Finding, InputError, SpecError, UnknownName
 from ..plan.model import Plan
 from ..spec import JobSpec
 from ..spec.fleet import Connection
+from ..spec.tenant import Limits
 from . import support
 from .database import state_folder
 from .engine import Depends, open_engine
@@ -26,6 +27,7 @@ from .epochs import launch_of
 from .fleet import Fleet
 from .futures import as_completed, wait
 from .handle import Job
+from .money import promise
 from .placement import Placement, place
 from .power import watts
 from .reconcile import hand_over, in_hand, reconcile
@@ -83,7 +85,8 @@ def submit(
             record, new = store.record(
                 **whose, placement=placement.to_json(), submission=submission.to_json(), cluster=where.name,
                 connection=connection.model_dump_json(exclude_defaults=True), engine=connection.engine,
-                watts=watts(where, placement), hourly=placement.price,
+                watts=watts(where, placement), hourly=placement.price, units=placement.units,
+                promised=promise(job, placement),
             )  # fmt: skip
             mine = new and store.begin(record.id)
         if mine:
@@ -104,6 +107,12 @@ def _holdable(job: JobSpec, fleet: Fleet, key: str, store: Store) -> None:
         raise InputError(f"no cluster of {fleet.spec.name} says how it is reached",
                          [Finding("fleet-connect", "error", "clusters", "none has 'connect'",
                                   "write connect: {engine: slurm, via: ssh:HOST}, or take --engine")])  # fmt: skip
+    limits = next((item.limits for item in fleet.spec.tenants if item.name == job.tenant), Limits())
+    mine = sum(record.tenant == job.tenant and record.fleet == fleet.spec.name for record in store.live()) \
+        if limits.submitted is not None else 0  # fmt: skip
+    if limits.submitted is not None and mine >= limits.submitted:
+        raise InputError(f"tenant {job.tenant} has {mine} jobs in {fleet.spec.name} that run or wait, it may have "
+                         f"{limits.submitted}; wait for one of them, or cancel one")  # fmt: skip
     answer = place(job, replace(fleet, clusters=reached, spent=spent(store, fleet.spec.budgets)))
     if not isinstance(answer, Placement):
         findings = [Finding("place", "error", f"pool {refusal.cluster}/{refusal.pool}", refusal.reason, refusal.remedy)

@@ -15,7 +15,7 @@ from ..spec.job import Parallelism
 from .checkpointing import proposed_interval
 from .data_cost import Move, moves
 from .domains import Spread, spread
-from .feasibility import Refused, capability, limits, pinned, shape, tenant
+from .feasibility import Refused, capability, licenses, limits, pinned, shape, tenant
 from .fleet import Cluster, Fleet, PoolState
 from .matching import match
 from .memory import Memory, memory_of, what_fits
@@ -25,6 +25,7 @@ from .objective import Terms, carbon_of, energy_of, fragmentation, hourly_price,
 from .parallelism import Span, near_blocks, spans
 from .partitions import choose
 from .placed import Placement
+from .pods import pods_of
 from .slices import Units, units_of
 from .torus import box_at, box_of
 
@@ -57,8 +58,10 @@ def fit(job: JobSpec, cluster: Cluster, pool: PoolPlan, fleet: Fleet | None, cat
     units = units_of(job, pool)
     nodes, per_node, group_nodes = shape(job, pool, units.per_node)
     memory = _memory(job, pool)
-    tenant(job, plan, nodes)
-    limits(job, plan)
+    spec = fleet.spec if fleet else None
+    tenant(job, plan, nodes, spec)
+    limits(job, plan, spec)
+    held = licenses(job, plan)
     partition = choose(job, plan, pool, nodes)
     near = nearness(job, plan, pool, nodes, _segment(job, pool, per_node, group_nodes), partition)
     hosts = pinned(job, pool, nodes)
@@ -82,6 +85,7 @@ def fit(job: JobSpec, cluster: Cluster, pool: PoolPlan, fleet: Fleet | None, cat
         qos=job.priority if accounting else "",
         constraint=_constraint(plan, pool, partition.pools if partition else ()),
         hosts=hosts,
+        licenses=held,
         slice=units.kind,
         domains=tuple((leaves[leaf].name, count) for leaf, count in lies.parts) if len(lies.parts) > 1 else (),
         spans=_spans(job, state, per_node, lies),
@@ -92,8 +96,9 @@ def fit(job: JobSpec, cluster: Cluster, pool: PoolPlan, fleet: Fleet | None, cat
         moved=move.names,
         memory=str(memory) if memory else "",
         checkpoint_every=_checkpoint(job, plan, nodes, catalog, fleet),
+        pods=pods_of(job, plan, pool, units, near),
     )
-    for begin in _begins(job, plan, found.wait):
+    for begin in _begins(job, plan, found.wait, now):
         terms, price, carbon = _estimate(job, cluster, pool, nodes, found.wait, move, begin, now)
         terms = replace(terms, topology=topology(state.domains, lies, nodes),
                         fragmentation=fragmentation(lies, nodes, per_node, units.per_node))  # fmt: skip
@@ -222,8 +227,8 @@ def _checkpoint(job: JobSpec, plan: Plan, nodes: int, catalog: Catalog, fleet: F
     return round(proposed_interval(job, plan, nodes, catalog, failures) or 0)
 
 
-def _begins(job: JobSpec, plan: Plan, wait: float | None) -> Iterator[float]:
-    """When it may begin: at once; and hour by hour as far as its deadline lets it, where energy differs by the hour."""
+def _begins(job: JobSpec, plan: Plan, wait: float | None, now: float) -> Iterator[float]:
+    """When it may begin: at once; and at each full hour that its deadline allows, where energy differs by the hour."""
     first = wait or 0.0
     if job.deadline is None:
         yield 0.0
@@ -236,7 +241,10 @@ def _begins(job: JobSpec, plan: Plan, wait: float | None) -> Iterator[float]:
     yield 0.0
     supply = plan.facility.energy if plan.facility else None
     if supply and len(supply.carbon_by_hour) == 24 and job.time_limit:
-        yield from (first + hour * _HOUR for hour in range(1, min(int(slack / _HOUR), _WEEK) + 1))
+        begin = first + (-(now + first) % _HOUR or _HOUR)
+        while begin <= first + min(slack, _WEEK * _HOUR):
+            yield begin
+            begin += _HOUR
 
 
 def _estimate(job: JobSpec, cluster: Cluster, pool: PoolPlan, nodes: int, wait: float | None, move: Move, begin: float,

@@ -41,11 +41,10 @@ class Database:
                 ) from None
             self._connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
             self._connection.row_factory = sqlite3.Row
-            try:
+            with contextlib.ExitStack() as unless_ready:
+                unless_ready.callback(self._connection.close)
                 self._prepare(migrations)
-            except BaseException:
-                self._connection.close()
-                raise
+                unless_ready.pop_all()
 
     def _prepare(self, migrations: Sequence[str]) -> None:
         version = self.version()
@@ -102,11 +101,9 @@ class Database:
                 self._connection.execute("BEGIN IMMEDIATE")
                 yield self._connection
                 self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:  # SQLite itself rolls back when the disk is full
-                    self._connection.execute("ROLLBACK")
-                raise
             finally:
+                if self._connection.in_transaction:  # not so when the disk is full: SQLite itself has rolled back
+                    self._connection.execute("ROLLBACK")
                 if soon:
                     self._connection.execute("PRAGMA synchronous = FULL")
 

@@ -13,18 +13,21 @@ from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from ..errors import EngineError, UnknownName
-from ..spec import JobSpec
-from ..spec.fleet import Connection
-from .placement import Placement
 from .submission import Status, Submission
+
+if TYPE_CHECKING:  # a list of jobs must come quickly: it opens engines, and places nothing
+    from ..spec import JobSpec
+    from ..spec.fleet import Connection
+    from .placed import Placement
 
 __all__ = ["ENGINES", "Depends", "Engine", "Finds", "KeepsResults", "Recalls", "StreamsLogs", "Unsure", "open_engine"]
 
 ENGINES = {
     "fake": "supercloud.jobs.engines.fake:FakeEngine",
+    "kubernetes": "supercloud.jobs.engines.kubernetes.engine:KubernetesEngine",
     "local": "supercloud.jobs.engines.local.engine:LocalEngine",
     "slurm": "supercloud.jobs.engines.slurm.engine:SlurmEngine",
 }

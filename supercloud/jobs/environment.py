@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from ..spec import JobSpec
-from .placed import Placement
+if TYPE_CHECKING:
+    from ..spec import JobSpec
+    from .placed import Placement
 
 __all__ = ["job_env", "port_of"]
 

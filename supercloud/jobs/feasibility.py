@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 from ..errors import InputError, nearest
 from ..plan.model import Plan, PoolPlan
 from ..primitives.nodes import expand
 from ..spec import JobSpec
+from ..spec.fleet import FleetSpec
+from ..spec.scheduler import SlurmScheduler
+from ..spec.tenant import Limits
 
-__all__ = ["Refused", "capability", "limits", "pinned", "shape", "tenant"]
+__all__ = ["Refused", "capability", "licenses", "limits", "pinned", "shape", "tenant"]
 
 _PRIORITIES = ("low", "normal", "high")
+_LICENCE = re.compile(r"([^,;:=\s]+)(?:[:=](\d+))?")
 
 
 class Refused(Exception):
@@ -72,8 +78,8 @@ def _at_most(nodes: int, per_node: int, usable: int, pool: PoolPlan, size: int) 
     raise Refused(f"{asked}, the pool has {usable}{spares}", remedy)
 
 
-def tenant(job: JobSpec, plan: Plan, nodes: int) -> None:
-    """Whether the tenant is there and may have so much at one time."""
+def tenant(job: JobSpec, plan: Plan, nodes: int, fleet: FleetSpec | None = None) -> None:
+    """Whether the tenant is there and may have so much at one time: in this cluster, and over all of the fleet."""
     if job.tenant is None:
         return
     known = {item.name: item for item in plan.tenants}
@@ -83,11 +89,13 @@ def tenant(job: JobSpec, plan: Plan, nodes: int) -> None:
     if _PRIORITIES.index(job.priority) > _PRIORITIES.index(found.priority):
         raise Refused(f"tenant {found.name} may not submit with priority {job.priority}",
                       f"set priority to {found.priority}")  # fmt: skip
-    for asked, most, what in ((job.accelerator_count, found.limits.accelerators, "accelerators"),
-                              (nodes, found.limits.nodes, "nodes")):  # fmt: skip
-        if most is not None and asked > most:
-            raise Refused(f"the job needs {asked} {what}, tenant {found.name} may have {most} at one time",
-                          f"ask for at most {most} {what}")  # fmt: skip
+    shared = next((item.limits for item in fleet.tenants if item.name == found.name), Limits()) if fleet else Limits()
+    for has, where in ((found.limits, ""), (shared, f" in {fleet.name}" if fleet else "")):
+        for asked, most, what in ((job.accelerator_count, has.accelerators, "accelerators"),
+                                  (nodes, has.nodes, "nodes")):  # fmt: skip
+            if most is not None and asked > most:
+                raise Refused(f"the job needs {asked} {what}, tenant {found.name} may have {most} at one time{where}",
+                              f"ask for at most {most} {what}")  # fmt: skip
 
 
 def capability(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
@@ -99,12 +107,14 @@ def capability(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
                       "leave out preemptible: false, or add on-demand to the pool's capacity")  # fmt: skip
 
 
-def limits(job: JobSpec, plan: Plan) -> None:
+def limits(job: JobSpec, plan: Plan, fleet: FleetSpec | None = None) -> None:
     """Whether the tenant and the cluster let work run so long; partitions have limits of their own."""
     if job.time_limit is None:
         return
     own = next((item.limits.max_time for item in plan.tenants if item.name == job.tenant), None)
-    for most, whose in ((own, f"tenant {job.tenant}"), (plan.max_time, f"cluster {plan.name}")):
+    shared = next((item.limits.max_time for item in fleet.tenants if item.name == job.tenant), None) if fleet else None
+    for most, whose in ((own, f"tenant {job.tenant}"), (shared, f"tenant {job.tenant}"),
+                        (plan.max_time, f"cluster {plan.name}")):  # fmt: skip
         if most is not None and job.time_limit > most:
             raise Refused(f"time_limit {job.time_limit} is more than the {most} of {whose}",
                           f"set time_limit to at most {most}, and save checkpoints")  # fmt: skip
@@ -125,3 +135,26 @@ def pinned(job: JobSpec, pool: PoolPlan, nodes: int) -> tuple[str, ...]:
     if len(hosts) != nodes:
         raise Refused(f"place.nodes pins {len(hosts)}, the job needs {nodes}", f"pin {nodes} nodes")
     return tuple(hosts)
+
+
+def licenses(job: JobSpec, plan: Plan) -> str:
+    """The licences it holds, as Slurm writes them; raises :class:`Refused` for what the cluster does not have.
+
+    A cluster has what ``Licenses`` of its slurm.conf says. Those of a licence server (``solver@server``) are in Slurm's
+    database, which no plan knows: they are asked for as they are.
+    """
+    if not job.licenses:
+        return ""
+    scheduler = plan.spec.scheduler
+    if not isinstance(scheduler, SlurmScheduler):
+        raise Refused(f"its scheduler, {scheduler.kind}, counts no licences", "leave out licenses, or go to Slurm")
+    known = dict(_LICENCE.findall(scheduler.options.get("Licenses", "")))
+    for name, count in job.licenses.items():
+        if "@" in name:
+            continue
+        if name not in known:
+            declare = f"declare it with scheduler.options: {{Licenses: {name}:{count}}}"
+            raise Refused(f"it has no licence {name!r}", "; ".join(filter(None, (nearest(name, known), declare))))
+        if count > (most := int(known[name] or 1)):
+            raise Refused(f"the job needs {count} of licence {name}, there are {most}", f"ask for at most {most}")
+    return ",".join(f"{name}:{count}" for name, count in sorted(job.licenses.items()))

@@ -12,57 +12,18 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
 
 from ..catalog import Catalog
 from ..plan.model import Plan, PoolPlan
 from ..spec.fleet import Connection, FleetSpec, Member
 from .domains import Domains, domains_of
+from .seen import NodeState, Sees, SeesQueue, Waiting
 
 __all__ = ["Cluster", "Fleet", "NodeState", "PoolState", "Sees", "SeesQueue", "Waiting", "Watch", "fleet_of"]
 
 _HOST = re.compile(r"(.*?)(\d+)")
 _MOST = 255
 """Accelerators of one node that are told apart."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeState:
-    """What an engine says about a node."""
-
-    host: str
-    state: Literal["up", "drained", "down"] = "up"
-    """``drained``: it finishes what it runs and takes nothing new."""
-    in_use: int = 0
-    """Accelerators that jobs have; on nodes without any, 1 where a job has the node."""
-    until: float | None = None
-    """When the last job on it must have ended, by its time limit; seconds since 1970."""
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """Work that waits at an engine, of one partition or queue."""
-
-    partition: str
-    nodes: int
-    """Of all of it together."""
-    jobs: int = 1
-
-
-@runtime_checkable
-class Sees(Protocol):
-    """An engine that can list its nodes."""
-
-    def nodes(self) -> Sequence[NodeState]:
-        """Every node it has, in one question."""
-
-
-@runtime_checkable
-class SeesQueue(Protocol):
-    """An engine that can say what waits."""
-
-    def waiting(self) -> Sequence[Waiting]:
-        """What waits, summed by partition."""
 
 
 class PoolState:
@@ -167,8 +128,8 @@ class Fleet:
 
     spec: FleetSpec
     clusters: tuple[Cluster, ...]
-    spent: Mapping[str, float] = field(default_factory=dict)
-    """By tenant: USD of the current period of its budget."""
+    spent: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """By tenant and period of a budget (``month`` …): USD spent in the present one, and promised to what runs."""
 
     def holders(self, data: str) -> tuple[str, ...]:
         """Clusters that hold a data set of the fleet; nothing where the fleet knows none of this name."""
@@ -200,9 +161,10 @@ class Watch:
 
 def fleet_of(path: Path, engine: Callable[[Connection], object] | None = None) -> Fleet:
     """A fleet from its file, or from that of a single cluster; with ``engine`` each connected one is asked."""
-    from ..errors import InputError
+    from ..errors import InputError, nearest
     from ..plan.resolve import catalog_for, resolve
     from ..spec.loader import load, load_fleet
+    from .stacks import reached
 
     spec = load_fleet(path).model
     watch = Watch()
@@ -211,6 +173,8 @@ def fleet_of(path: Path, engine: Callable[[Connection], object] | None = None) -
         plan = resolve(load(path.parent / member.spec))
         if plan.errors:
             raise InputError(f"{member.spec}: no job can be placed on a plan with errors", plan.errors)
+        if member.connect and member.connect.stack:
+            member = member.model_copy(update={"connect": reached(member.connect)})
         if plan.name in {known.plan.name for known in clusters}:
             raise InputError(f"{path}: two clusters are called {plan.name!r}; jobs could not tell them apart")
         catalog = catalog_for(plan.spec, (path.parent / member.spec).parent)
@@ -220,6 +184,12 @@ def fleet_of(path: Path, engine: Callable[[Connection], object] | None = None) -
             cluster = watch.look(cluster, engine(member.connect))
         clusters.append(cluster)
     known = {cluster.plan.name: cluster.plan for cluster in clusters}
+    tenants = {tenant.name for plan in known.values() for tenant in plan.tenants}
+    for what, named in (("tenants", [one.name for one in spec.tenants]), ("budgets", [b.tenant for b in spec.budgets])):
+        for name in named:
+            if name not in tenants:
+                hint = nearest(name, tenants)
+                raise InputError(f"{path}: {what}: no cluster has a tenant {name!r}{f'; {hint}' if hint else ''}")
     for item in spec.data:
         for place in item.at:
             name, _, storage = place.partition("/")

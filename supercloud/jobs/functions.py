@@ -11,12 +11,14 @@ sides any function will do. Arguments and results are pickled; a result lies in 
 from __future__ import annotations
 
 import base64
-import concurrent.futures
+import importlib
 import pickle
 import sys
+import time
 import zlib
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
+from typing import Any, Self
 
 from ..catalog import Catalog
 from ..errors import InputError, JobFailed
@@ -40,21 +42,30 @@ class Call(Job):
 
     def result(self, timeout: float | None = None) -> Any:
         """What the function returned; raises what it raised, with the traceback from there as its cause."""
-        state = self.wait(timeout)
+        problem = self.exception(timeout)
+        if problem is not None:
+            raise problem
+        return self._value
+
+    def _problem(self) -> BaseException | None:
+        state = self.record.state
         data = self.output() if state in (State.COMPLETED, State.FAILED) and self.record.connection else b""
         if not data:
-            raise self._failure()
+            return self._failure()
         kind, *rest = pickle.loads(data)
         if kind == "returned":
-            return rest[0]
+            self._value = rest[0]
+            return None
         error, text = rest
         if error is None:
-            raise JobFailed(f"{self._failure()}\n{text}", state, self.record.exit_code)
-        raise error from RemoteTraceback(text)
+            return JobFailed(f"{self._failure()}\n{text}", state, self.record.exit_code)
+        assert isinstance(error, BaseException)
+        error.__cause__ = RemoteTraceback(text)
+        return error
 
 
-class Executor(concurrent.futures.Executor):
-    """Runs functions as jobs; ``fields`` are those of a job. ``map`` and ``with`` work as ever."""
+class Executor:
+    """Runs functions as jobs, as one of ``concurrent.futures`` does; ``fields`` are those of a job."""
 
     def __init__(
         self, where: Plan | Fleet, *, engine: str | Connection = "local", store: Store | None = None,
@@ -65,7 +76,7 @@ class Executor(concurrent.futures.Executor):
         self._calls: list[Call] = []
         self._closed = False
 
-    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Call:  # type: ignore[override]
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Call:
         """Run ``function(*args, **kwargs)`` as a job."""
         if self._closed:
             raise RuntimeError("this executor was shut down")
@@ -78,6 +89,19 @@ class Executor(concurrent.futures.Executor):
         call = Call(held.record, held.store)
         self._calls.append(call)
         return call
+
+    def map(self, function: Callable[..., Any], /, *iterables: Iterable[Any], timeout: float | None = None
+            ) -> Iterator[Any]:  # fmt: skip
+        """What the function returns for each, in order; all are submitted before the first is waited for."""
+        end = None if timeout is None else time.monotonic() + timeout
+        calls = [self.submit(function, *args) for args in zip(*iterables, strict=False)]
+        return (call.result(None if end is None else max(0.0, end - time.monotonic())) for call in calls)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.shutdown()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more; wait for what there is, or cancel it. Jobs go on whether or not anybody waits."""
@@ -98,7 +122,7 @@ def packed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
         call = pickle.dumps((paths, f"{module}:{name}", pickle.dumps((args, kwargs))))
     else:
         try:
-            import cloudpickle  # type: ignore[import-not-found, import-untyped, unused-ignore]
+            cloudpickle = importlib.import_module("cloudpickle")
         except ImportError:
             raise InputError(f"{name or function!r} cannot be imported where the job runs: put it at the top of a "
                              "module, or install cloudpickle here and there") from None  # fmt: skip

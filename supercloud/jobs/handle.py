@@ -73,22 +73,15 @@ class Job:
 
     def result(self, timeout: float | None = None) -> JobRecord:
         """Wait, and return what is known of it; raises :class:`JobFailed` when it did not complete."""
-        state = self.wait(timeout)
-        if state is not State.COMPLETED:
-            raise self._failure()
+        problem = self.exception(timeout)
+        if problem is not None:
+            raise problem
         return self.record
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """Wait, and return what :meth:`result` would raise; None when it completed."""
-        try:
-            self.result(timeout)
-        except TimeoutError:
-            if not self.record.state.is_final:
-                raise
-            return self._failure()
-        except Exception as error:
-            return error
-        return None
+        self.wait(timeout)
+        return self._problem()
 
     def logs(self, follow: bool = False) -> Iterator[str]:
         """What it printed, in pieces; with ``follow`` until it has ended."""
@@ -133,6 +126,10 @@ class Job:
     def history(self) -> list[Event]:
         """Everything that happened to it."""
         return self.store.history(self.id)
+
+    def _problem(self) -> BaseException | None:
+        """Why a job that has ended has no result; None where it has one."""
+        return None if self.record.state is State.COMPLETED else self._failure()
 
     def _failure(self) -> JobFailed:
         why = f": {self.record.reason}" if self.record.reason else ""

@@ -1,14 +1,17 @@
-"""Whether a job may cost what it would: its own limits, and the budget of its tenant."""
+"""What a job may cost: its own limits, the budgets of its tenant, and what it is promised when an engine gets it."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from ..plan.model import Plan
 from ..spec import JobSpec
 from .feasibility import Refused
 from .fleet import Fleet
 from .objective import Terms
+from .placed import Placement
 
-__all__ = ["affordable"]
+__all__ = ["affordable", "promise", "with_spent"]
 
 
 def affordable(job: JobSpec, plan: Plan, fleet: Fleet | None, terms: Terms, price: float | None, nodes: int) -> None:
@@ -32,9 +35,22 @@ def affordable(job: JobSpec, plan: Plan, fleet: Fleet | None, terms: Terms, pric
     for budget in fleet.spec.budgets if fleet and job.tenant else ():
         if budget.tenant != job.tenant:
             continue
-        left = budget.limit.to("USD") - (fleet.spent.get(budget.tenant, 0.0) if fleet else 0.0)
+        left = budget.limit.to("USD") - (fleet.spent.get((budget.tenant, budget.per), 0.0) if fleet else 0.0)
         cost = terms.cost if terms.cost is not None and job.time_limit else 0.0
         if left <= 0 or cost > left:
             would = f"; the job would cost {cost:.2f} USD" if cost else ""
             raise Refused(f"tenant {budget.tenant} has {max(0.0, left):.2f} USD of its {budget.limit} left this "
                           f"{budget.per}{would}", f"raise the budget, or wait for the next {budget.per}")  # fmt: skip
+
+
+def promise(job: JobSpec, at: Placement) -> float | None:
+    """USD that a job may cost where it was placed, until its time limit; None where it has none, or no known price."""
+    if job.time_limit is None or at.price is None:
+        return None
+    return at.price * job.time_limit.to("h") + at.egress
+
+
+def with_spent(fleet: Fleet, tenant: str, dollars: float) -> Fleet:
+    """The fleet with so much more (or less) spent by a tenant, in every period."""
+    keys = {(budget.tenant, budget.per) for budget in fleet.spec.budgets if budget.tenant == tenant}
+    return replace(fleet, spent={**fleet.spent, **{key: fleet.spent.get(key, 0.0) + dollars for key in keys}})

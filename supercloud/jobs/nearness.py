@@ -32,6 +32,8 @@ def nearness(
     """Where a job of so many nodes fits; raises :class:`Refused` where it is asked to be nearer than it can be."""
     near = job.place.near
     seen = _view(plan, pool, partition)
+    if plan.scheduler.kind == "kubernetes":  # its queue sees switches and domains in one tree
+        seen = _covering(plan, pool, "block") or seen
     domain = pool.machine.domain_nodes
     if near == "scale-up" and nodes > domain:
         outer = "leaf" if seen and seen.kind == "tree" and nodes <= _largest(seen.levels[0], pool.hosts) else "any"
@@ -76,7 +78,7 @@ def _covering(plan: Plan, pool: PoolPlan, kind: str) -> Locality | None:
 
 def _segments(plan: Plan) -> bool:
     release = plan.scheduler.release
-    return bool(release and release.abilities.segments)
+    return plan.scheduler.kind == "kubernetes" or bool(release and release.abilities.segments)
 
 
 def _capacity(group: Group, hosts: HostRange) -> int:
@@ -125,10 +127,10 @@ def _asked(near: str, tree: Locality | None, pool: PoolPlan, nodes: int, fits: i
 
 def _switches(tree: Locality, level: int, hosts: HostRange, nodes: int) -> int:
     """The fewest innermost groups inside one group of ``level`` that hold the job."""
-    parents = list(range(len(tree.levels[0].groups)))
+    parents: list[int | None] = list(range(len(tree.levels[0].groups)))
     for index in range(level):
         above = [group.parent for group in tree.levels[index].groups]
-        parents = [above[parent] if parent is not None else None for parent in parents]  # type: ignore[misc]
+        parents = [None if parent is None else above[parent] for parent in parents]
     inside: dict[int | None, list[int]] = {}
     for group, parent in zip(tree.levels[0].groups, parents, strict=True):
         inside.setdefault(parent, []).append(_capacity(group, hosts))

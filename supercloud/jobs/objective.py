@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..plan.model import Plan, PoolPlan
+from ..primitives.quantity import Price
 from ..spec import JobSpec
 from ..spec.fleet import Policy
 from .domains import Domains, Spread
@@ -65,11 +66,11 @@ def scores(terms: Sequence[Terms], weights: Mapping[str, float]) -> list[float]:
     return sums
 
 
-def hourly_price(plan: Plan, pool: PoolPlan, declared: Mapping[str, object]) -> float | None:
+def hourly_price(plan: Plan, pool: PoolPlan, declared: Mapping[str, Price]) -> float | None:
     """USD of a node in an hour: what the fleet says, else what its energy costs; None where neither is known."""
     said = declared.get(pool.name)
     if said is not None:
-        return float(said.to("USD/h"))  # type: ignore[attr-defined]
+        return said.to("USD/h")
     energy = plan.facility.energy if plan.facility else None
     watts = _watts(pool)
     if energy is None or energy.price is None or watts is None:

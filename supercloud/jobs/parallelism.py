@@ -10,8 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd
+from typing import TYPE_CHECKING
 
 from ..spec.job import Parallelism
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
 
 __all__ = ["CommunicationGroup", "Span", "groups_of", "near_blocks", "spans"]
 
@@ -106,7 +111,7 @@ def _counted(how: Parallelism, per_node: int, nodes_in: Sequence[int]) -> dict[s
     domain = numpy.repeat(numpy.arange(len(nodes_in), dtype=numpy.int32), [nodes * per_node for nodes in nodes_in])
     ranks = domain[: how.total].reshape(shape)
 
-    def along() -> Iterator[tuple[str, object]]:
+    def along() -> Iterator[tuple[str, NDArray[numpy.int32]]]:
         yield "tensor", ranks
         yield "context", ranks.swapaxes(3, 4)
         yield "expert", ranks.reshape(-1, how.expert, how.tensor).swapaxes(1, 2)
@@ -115,6 +120,6 @@ def _counted(how: Parallelism, per_node: int, nodes_in: Sequence[int]) -> dict[s
 
     counts = {}
     for axis, members in along():
-        met = 1 + numpy.count_nonzero(numpy.diff(members, axis=-1), axis=-1)  # type: ignore[call-overload]
+        met = 1 + (numpy.diff(members, axis=-1) != 0).sum(axis=-1)
         counts[axis] = (int(met.max()), round(float(met.mean()), 4))
     return counts

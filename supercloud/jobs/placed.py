@@ -8,6 +8,7 @@ from typing import Any
 
 from .nearness import Nearness
 from .parallelism import Span
+from .pods import Pods
 
 __all__ = ["Placement", "Refusal"]
 
@@ -36,6 +37,8 @@ class Placement:
     """A feature that tells the pool from others of its partition."""
     hosts: tuple[str, ...] = ()
     """Only where the job pins its nodes."""
+    licenses: str = ""
+    """What it holds while it runs, as Slurm writes it: ``solver:2,mesher:1``."""
     slice: str = ""
     """``mig`` or ``shard`` where parts of accelerators are counted; ``gres`` then is the profile, or ``shard``."""
     domains: tuple[tuple[str, int], ...] = ()
@@ -64,6 +67,13 @@ class Placement:
     """Seconds between checkpoints, proposed; 0: the job says so itself, or too little is known."""
     score: float = 0.0
     """What it was chosen by; lower is better."""
+    pods: Pods | None = None
+    """Only on Kubernetes."""
+
+    @property
+    def units(self) -> int:
+        """What it counts in its tenant's share: accelerators, or nodes where it has none."""
+        return self.nodes * max(1, self.accelerators_per_node)
 
     @property
     def whole_nodes(self) -> bool:
@@ -84,6 +94,8 @@ class Placement:
             said["near"] = vars(self.near)
         if "spans" in said:
             said["spans"] = [vars(span) for span in self.spans]
+        if self.pods:
+            said["pods"] = vars(self.pods)
         return json.dumps(said)
 
     @classmethod
@@ -98,6 +110,7 @@ class Placement:
         data["domains"] = tuple((name, nodes) for name, nodes in data.get("domains", ()))
         data["spans"] = tuple(Span(**span) for span in data.get("spans", ()))
         data["near"] = Nearness(**data.get("near", {}))
+        data["pods"] = Pods.of(data["pods"]) if data.get("pods") else None
         return cls(**data)
 
 

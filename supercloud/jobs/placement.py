@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -37,7 +38,8 @@ def place(
     Best is: no longer wait than the fleet's policy allows; the accelerator named first; the least weighted sum of
     price, carbon, wait, topology and fragmentation; then the one nearest to what was asked for (a job that is content
     with less leaves the better one free); the fewest nodes; the fewest accelerators left idle on them; the pool
-    declared first. ``now`` (seconds since 1970) is when the job is submitted.
+    declared first. ``now`` (seconds since 1970) is when the job is submitted: when the cluster was looked at, else the
+    present, unless it is said; with it said the answer depends on nothing else.
     """
     refusals: list[Refusal] = []
     candidates: list[tuple[int, Candidate]] = []
@@ -104,7 +106,7 @@ def _refusal(refused: Refused, cluster: Cluster, pool: PoolPlan, fleet: Fleet | 
 
 
 def _now(cluster: Cluster, now: float | None) -> float:
-    return now if now is not None else cluster.taken_at or 0.0
+    return now if now is not None else cluster.taken_at or time.time()
 
 
 def _catalog_of(cluster: Cluster, catalog: Catalog | None) -> Catalog:

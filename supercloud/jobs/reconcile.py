@@ -16,10 +16,13 @@ from .submission import Status, Submission
 __all__ = ["hand_over", "in_hand", "reconcile"]
 
 
-def reconcile(store: Store, only: Collection[int] | None = None) -> list[SupercloudError]:
+def reconcile(
+    store: Store, only: Collection[int] | None = None, silent: dict[str, EngineError] | None = None
+) -> list[SupercloudError]:
     """Ask every engine once about all its live jobs (or ``only`` some), and finish what a crash left half done.
 
-    Engines that do not answer are returned as errors; what is known about their jobs stays as it was.
+    Engines that do not answer are returned as errors (and in ``silent`` by their connections); what is known about
+    their jobs stays as it was.
     """
     problems: list[SupercloudError] = []
     groups: dict[str, list[JobRecord]] = {}
@@ -33,6 +36,8 @@ def reconcile(store: Store, only: Collection[int] | None = None) -> list[Supercl
             _refresh(store, engine, [record for record in records if record.ref is not None])
         except (EngineError, InputError) as error:
             problems.append(error)
+            if silent is not None and isinstance(error, EngineError):
+                silent[connection] = error
     return problems
 
 
@@ -56,18 +61,18 @@ def in_hand(store: Store, key: str) -> Iterator[None]:
 
 def hand_over(store: Store, engine: Engine, number: int, submission: Submission) -> None:
     """Submit a job that this process has recorded as SUBMITTING, and record what became of it."""
-    try:
-        ref = engine.submit(submission)
-    except Unsure:
-        store.leave(number)  # it will be looked for
-        raise
-    except EngineError as error:
-        if not store.put_back(number, str(error)):
-            store.observe({number: Status(State.FAILED, reason=str(error))})
-        raise
-    except BaseException:
-        store.leave(number)
-        raise
+    with contextlib.ExitStack() as broken_off:  # interrupted, or unsure: it will be looked for
+        broken_off.callback(store.leave, number)
+        try:
+            ref = engine.submit(submission)
+        except Unsure:
+            raise
+        except EngineError as error:
+            broken_off.pop_all()
+            if not store.put_back(number, str(error)):
+                store.observe({number: Status(State.FAILED, reason=str(error))})
+            raise
+        broken_off.pop_all()
     store.submitted(number, ref)
 
 

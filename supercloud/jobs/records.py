@@ -63,11 +63,17 @@ class JobRecord:
     """Energy of starts before the present one."""
     dollars: float | None = 0.0
     """Cost of starts before the present one."""
+    units: float | None = None
+    """What it counts in its tenant's share: accelerators, or nodes where it has none. None: nobody has it."""
+    unit_seconds: float = 0.0
+    """Of starts before the present one."""
+    promised: float | None = None
+    """US dollars that its present start may cost until its time limit; None: it has none, or no known price."""
 
     @classmethod
     def of_row(cls, row: sqlite3.Row) -> JobRecord:
         """From a row of the table, whose columns have the same names."""
-        values = {name: row[name] for name in row.keys()}  # noqa: SIM118
+        values = dict(zip(row.keys(), row, strict=True))
         return cls(**values | {"state": State(values["state"]), "recalled": bool(values["recalled"])})
 
     @property
@@ -88,7 +94,7 @@ class JobRecord:
         at = json.loads(self.placement)
         nodes, each = at["nodes"], at["accelerators_per_node"]
         several = nodes > 1
-        what = f", {each} × {at['accelerator']}{' each' if several else ''}" if each else ""
+        what = f", {each} × {at.get('accelerator', 'accelerators')}{' each' if several else ''}" if each else ""
         level = at.get("near", {}).get("level")
         within = f", within one {level}" if level and several else ""
         return f"{self.cluster}: {nodes} node{'s' if several else ''} of pool {at['pool']}{what}{within}"
@@ -98,6 +104,10 @@ class JobRecord:
         if self.started is None:
             return 0.0
         return max(0.0, (self.ended or now or time.time()) - self.started)
+
+    def occupied(self, now: float | None = None) -> float:
+        """Accelerator-seconds (of a job without any: node-seconds) over all starts."""
+        return self.unit_seconds + (self.units or 0.0) * self.seconds(now)
 
     def energy(self, now: float | None = None) -> float | None:
         """Joules over all starts, at full power; None where the power is not known."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ..spec import JobSpec
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..spec import JobSpec
 
 __all__ = ["retried"]
 

@@ -68,4 +68,16 @@ _BROKER = """
     CREATE INDEX spending ON jobs (tenant, ended) WHERE hourly IS NOT NULL OR dollars > 0
     """
 
-MIGRATIONS = (_JOBS, _BROKER)
+# What a job occupies, for fair shares, and what it may cost until its time limit, for budgets.
+_SHARES = """
+    ALTER TABLE jobs ADD COLUMN units REAL;
+    ALTER TABLE jobs ADD COLUMN unit_seconds REAL NOT NULL DEFAULT 0;
+    ALTER TABLE jobs ADD COLUMN promised REAL;
+    UPDATE jobs SET units = json_extract(placement, '$.nodes')
+        * max(1, coalesce(json_extract(placement, '$.accelerators_per_node'), 0))
+        WHERE tenant != '' AND placement != '';
+    CREATE INDEX shares ON jobs (ended, tenant, units, started, unit_seconds)
+        WHERE tenant != '' AND units IS NOT NULL AND ended IS NOT NULL
+    """
+
+MIGRATIONS = (_JOBS, _BROKER, _SHARES)

@@ -12,10 +12,15 @@ from .store import Store
 __all__ = ["begin_of", "spent"]
 
 
-def spent(store: Store, budgets: Iterable[Budget], now: float | None = None) -> dict[str, float]:
-    """US dollars by tenant; what runs counts up to now, a job counts in the period in which it ended."""
+def spent(store: Store, budgets: Iterable[Budget], now: float | None = None) -> dict[tuple[str, str], float]:
+    """US dollars by tenant and period. A job counts in the period in which it ended; what an engine has counts with all
+    that it may cost until its time limit, or up to now where it has none.
+    """
     moment = time.time() if now is None else now
-    return {budget.tenant: store.dollars(budget.tenant, begin_of(budget.per, moment), moment) for budget in budgets}
+    return {
+        (budget.tenant, budget.per): store.dollars(budget.tenant, begin_of(budget.per, moment), moment)
+        for budget in budgets
+    }
 
 
 def begin_of(per: str, now: float) -> float:

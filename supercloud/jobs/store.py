@@ -87,11 +87,13 @@ class Store:
         return self.select(LIVE)[::-1]
 
     def dollars(self, tenant: str, since: float, now: float) -> float:
-        """What the jobs of a tenant have cost, so far as prices are known: those that ended since, and what runs."""
+        """What the jobs of a tenant have cost, so far as prices are known: those that ended since, and what has not
+        ended, with all that it is promised.
+        """
         rows = self._database.read(
-            "SELECT total(dollars) + total(coalesce(hourly, 0) * max(0, coalesce(ended, ?) - coalesce(started, ?))"
-            " / 3600) FROM jobs WHERE tenant = ? AND (ended >= ? OR ended IS NULL)"
-            " AND (hourly IS NOT NULL OR dollars > 0)",
+            "SELECT total(dollars) + total(max(iif(ended IS NULL, coalesce(promised, 0), 0),"
+            " coalesce(hourly, 0) * max(0, coalesce(ended, ?) - coalesce(started, ?)) / 3600))"
+            " FROM jobs WHERE tenant = ? AND (ended >= ? OR ended IS NULL) AND (hourly IS NOT NULL OR dollars > 0)",
             (now, now, tenant, since),
         )
         return float(rows[0][0])
@@ -106,7 +108,8 @@ class Store:
     def record(
         self, *, key: str, name: str, spec: str, placement: str = "", submission: str = "", cluster: str = "",
         connection: str = "", engine: str = "", tenant: str = "", priority: str = "normal", retries: int = 0,
-        watts: float | None = None, hourly: float | None = None, fleet: str = "", held: bool = False,
+        watts: float | None = None, hourly: float | None = None, units: float | None = None,
+        promised: float | None = None, fleet: str = "", held: bool = False,
     ) -> tuple[JobRecord, bool]:  # fmt: skip
         """Write a job down as PENDING, or as HELD for the broker of its fleet; True if it is new.
 
@@ -121,7 +124,8 @@ class Store:
             row = {
                 "key": key, "name": name, "spec": spec, "placement": placement, "submission": submission,
                 "cluster": cluster, "connection": connection, "engine": engine, "tenant": tenant,
-                "priority": priority, "retries": retries, "watts": watts, "hourly": hourly, "fleet": fleet,
+                "priority": priority, "retries": retries, "watts": watts, "hourly": hourly, "units": units,
+                "promised": promised, "fleet": fleet,
                 "state": State.HELD if held else State.PENDING, "recorded": time.time(),
             }  # fmt: skip
             cursor = database.execute(
@@ -201,10 +205,12 @@ class Store:
         began_again = attempt > record.attempt
         started = status.started or (None if began_again else record.started)
         ended = (status.ended or time.time()) if status.state.is_final else None
-        used = (record.energy(), record.cost()) if began_again else (record.joules, record.dollars)
+        used = (record.joules, record.dollars, record.unit_seconds)
+        if began_again:
+            used = (record.energy(), record.cost(), record.occupied())
         connection.execute(
             "UPDATE jobs SET state = ?, attempt = ?, exit_code = ?, reason = ?, owner = '', started = ?, ended = ?,"
-            " joules = ?, dollars = ?, recalled = recalled AND ? WHERE id = ?",
+            " joules = ?, dollars = ?, unit_seconds = ?, recalled = recalled AND ? WHERE id = ?",
             (status.state, attempt, status.exit_code, status.reason, started, ended, *used,
              status.state is not State.RUNNING, record.id),
         )  # fmt: skip
@@ -216,12 +222,14 @@ class Store:
         ended = replace(record, ended=status.ended or time.time())
         begun = record.started is not None
         reason = GIVEN_BACK if record.recalled else f"{status.reason}; it is started again"
+        # given back while it waited: the start that never came does not count, those before it do
+        starts = record.attempt if begun or not record.recalled else record.attempt - 1
         connection.execute(
             "UPDATE jobs SET state = ?, reason = ?, owner = '', ref = NULL, launch = launch + 1, recalled = 0,"
-            " earlier = ?, attempt = 1, submitted = NULL, started = NULL, joules = ?, dollars = ?,"
-            " watts = NULL, hourly = NULL WHERE id = ?",
-            (State.HELD, reason, record.earlier + (record.attempt if begun or not record.recalled else 0),
-             ended.energy() if begun else record.joules, ended.cost() if begun else record.dollars, record.id),
+            " earlier = ?, attempt = 1, submitted = NULL, started = NULL, joules = ?, dollars = ?, unit_seconds = ?,"
+            " watts = NULL, hourly = NULL, units = NULL, promised = NULL WHERE id = ?",
+            (State.HELD, reason, record.earlier + starts, ended.energy() if begun else record.joules,
+             ended.cost() if begun else record.dollars, ended.occupied(), record.id),
         )  # fmt: skip
         self._note(connection, record.id, State.HELD, record.attempt, f"{record.cluster}: {reason}")
 

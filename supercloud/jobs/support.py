@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..errors import Finding, SpecError
 from ..spec import JobSpec
 from .secrets import NAME
+from .shebang import interpreter
 
 __all__ = ["check"]
 
@@ -36,16 +37,14 @@ def check(job: JobSpec) -> None:
     if job.command and (job.command[0].startswith("-") or not job.command[0]):
         findings.append(Finding("job-command", "error", "command[0]", f"{job.command[0]!r} is no program",
                                 "the first item is the program, options follow"))  # fmt: skip
-    if job.script and job.script.startswith("#!") and (program := _interpreter(job.script)) not in _SHELLS:
+    if (
+        job.script
+        and job.script.startswith("#!")
+        and (program := "".join(interpreter(job.script)[:1]).rpartition("/")[2]) not in _SHELLS
+    ):
         findings.append(Finding("job-script", "error", "script", f"{program!r} is no shell",
                                 f"put the text in a file and write command: [{program}, FILE]"))  # fmt: skip
     if job.script and "\x00" in job.script:
         findings.append(Finding("job-script", "error", "script", "holds a NUL character", "remove it"))
     if findings:
         raise SpecError(f"job {job.name!r} cannot be submitted as it stands", findings)
-
-
-def _interpreter(script: str) -> str:
-    words = script.split("\n", 1)[0][2:].split()
-    program = words[1] if len(words) > 1 and words[0].endswith("/env") else words[0] if words else ""
-    return program.rsplit("/", 1)[-1]

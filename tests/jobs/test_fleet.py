@@ -182,6 +182,8 @@ def test_a_fleet_from_its_file(files: Path, job: Make) -> None:
     (("b.yaml", "a2.yaml"), "two clusters are called 'a'"),
     (("name: all", "name: all\npolicy: {failures: meta-rsc}"), "meta-rsc-1"),
     (("a/scratch", "a/scrtch"), "no storage of the fleet"),
+    (("name: all", "name: all\nbudgets: [{tenant: lmm, limit: 1 USD}]"), "budgets: no cluster has a tenant 'lmm'"),
+    (("name: all", "name: all\ntenants: [{name: lmm}]"), "tenants: no cluster has a tenant 'lmm'"),
 ])  # fmt: skip
 def test_a_fleet_that_makes_no_sense(files: Path, change: tuple[str, str], said: str) -> None:
     (files / "a2.yaml").write_text((files / "a.yaml").read_text())

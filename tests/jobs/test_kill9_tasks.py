@@ -20,7 +20,7 @@ from supercloud.jobs.store import Store
 from supercloud.plan.model import Plan
 from supercloud.spec import JobSpec
 
-KILLS = 120
+JOBS, KILLS, ENOUGH = 120, 120, 20
 
 
 def test_kill_9_of_what_runs(tmp_path: Path, plan: Plan) -> None:
@@ -30,15 +30,24 @@ def test_kill_9_of_what_runs(tmp_path: Path, plan: Plan) -> None:
     chance = random.Random(20261122)
     kills = agents = 0
     with Store(folder) as store:
+
+        def begin(number: int) -> None:
+            job = JobSpec.model_validate({
+                "name": "job", "command": ["sh", "-c", text, "sh", str(number % 3 + 1)], "retries": 1000,
+                "accelerators": {"type": "h100", "count": 1},
+            })  # fmt: skip
+            api.submit(job, plan, store=store, key=f"k{number}")
+
         try:
-            for number in range(120):
-                job = JobSpec.model_validate({
-                    "name": "job", "command": ["sh", "-c", text, "sh", str(number % 3 + 1)], "retries": 1000,
-                    "accelerators": {"type": "h100", "count": 1},
-                })  # fmt: skip
-                api.submit(job, plan, store=store, key=f"k{number}")
-            end = time.monotonic() + 30
-            while kills < KILLS and time.monotonic() < end and store.live():
+            for number in range(JOBS):
+                begin(number)
+            began, count = time.monotonic(), JOBS
+            while kills < KILLS and (time.monotonic() < began + 30 or kills <= ENOUGH or not agents):
+                if not store.live():
+                    if kills > ENOUGH and agents:
+                        break
+                    begin(count)  # a slow machine: they ended before enough was killed
+                    count += 1
                 found = list(marked("SUPERCLOUD_RUN", f"{folder}/"))
                 if found:
                     with contextlib.suppress(ProcessLookupError):
@@ -50,7 +59,7 @@ def test_kill_9_of_what_runs(tmp_path: Path, plan: Plan) -> None:
                 reconcile(store)
             eventually(lambda: not reconcile(store) and not store.live(), 60)
             records = store.select()
-            assert len(records) == 120
+            assert len(records) == count
             # a job whose program was killed, not its wrapper, has failed: that is its own exit code, 137
             assert {record.state for record in records} <= {State.COMPLETED, State.FAILED}
             assert all(record.exit_code == 137 for record in records if record.state is State.FAILED)
@@ -58,6 +67,6 @@ def test_kill_9_of_what_runs(tmp_path: Path, plan: Plan) -> None:
             assert set(starts.values()) == {1}, "no start ran twice"
             through = Counter(ended.read_text().split())
             done = {record.key for record in records if record.state is State.COMPLETED}
-            assert done <= set(through) and kills > 20 and agents
+            assert done <= set(through)
         finally:
             end_everything(folder)

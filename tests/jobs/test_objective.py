@@ -41,7 +41,7 @@ def plan_of(name: str, place_: str = "stockholm", nodes: int = 8, hours: tuple[f
 
 
 def fleet(
-    *plans: Plan, members: dict[str, Any] | None = None, spent: dict[str, float] | None = None, **more: Any
+    *plans: Plan, members: dict[str, Any] | None = None, spent: dict[tuple[str, str], float] | None = None, **more: Any
 ) -> Fleet:
     said = [{"spec": f"{plan.name}.yaml"} | (members or {}).get(plan.name, {}) for plan in plans]
     spec = FleetSpec.model_validate({"name": "f", "clusters": said} | more)
@@ -160,7 +160,7 @@ def test_carbon_without_hours() -> None:
 ])  # fmt: skip
 def test_money(job: Make, fields: dict[str, Any], spent: float, reason: str, remedy: str) -> None:
     budgets = [{"tenant": "llm", "limit": "1000 USD"}]
-    where = fleet(A, members={"a": PRICED["a"]}, spent={"llm": spent}, budgets=budgets)
+    where = fleet(A, members={"a": PRICED["a"]}, spent={("llm", "month"): spent}, budgets=budgets)
     asked = job(accelerators={"count": 8}, **fields)
     said = refused(asked, where, "a/train")
     assert reason in said.reason and remedy in said.remedy

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...spec import JobSpec
 from ..fleet import Fleet
-from ..placement import Placement, place
+from ..money import promise, with_spent
+from ..placement import Placement, Refusal, place
 from ..records import JobRecord
+from .limits import Holdings, over, with_more
 from .room import closed, only, taken
 
 __all__ = ["Hold", "Move", "Start", "decide", "moves"]
@@ -42,72 +44,93 @@ class Move:
 
 def decide(
     fleet: Fleet, waiting: Sequence[JobRecord], specs: Mapping[int, JobSpec], now: float,
-    avoid: Mapping[int, Collection[str]] | None = None,
+    avoid: Mapping[int, Collection[str]] | None = None, held: Holdings | None = None,
 ) -> list[Start | Hold]:  # fmt: skip
     """For each job, in turn, where it goes now, or why it goes nowhere.
 
     A job takes the place that is best for it if that is free. If not, it waits for it as long as the fleet's policy
     says (``max_wait``; not at all where it says nothing), then takes the best that is free: that is how work bursts
-    into a cloud. What it waits for it keeps from those behind it, or a large job would wait for ever.
+    into a cloud. What it waits for it keeps from those behind it, or a large job would wait for ever. ``held`` is what
+    tenants have: a job that is beyond its tenant's limits in one cluster goes to another, or waits, and keeps nothing.
     """
     actions: list[Start | Hold] = []
+    held = held or {}
     patience = fleet.spec.policy.max_wait.to("s") if fleet.spec.policy.max_wait else 0.0
     in_vain = 0
     for record in waiting:
         if in_vain >= _IN_VAIN:
             actions.append(Hold(record, "jobs before it wait for the same nodes"))
             continue
-        job = specs[record.id]
         allowed = [cluster.plan.name for cluster in fleet.clusters
                    if cluster.plan.name not in (avoid or {}).get(record.id, ())]  # fmt: skip
-        best = place(job, only(fleet, allowed), now=now) if allowed else ()
-        if not isinstance(best, Placement):
-            actions.append(Hold(record, str(best[0]) if best else "every cluster that could have it refuses it now"))
-            in_vain += 1
-            continue
-        free = best if best.fits_now else None
-        if free is None and now - record.recorded >= patience:
-            free = _free(job, only(fleet, allowed), best, now)
-        if free is not None:
-            actions.append(Start(record, free))
-            fleet = taken(fleet, free)
+        found = _choice(specs[record.id], record, only(fleet, allowed), now, held, now - record.recorded >= patience)
+        if isinstance(found, Placement):
+            actions.append(Start(record, found))
+            fleet = with_spent(taken(fleet, found), record.tenant, promise(specs[record.id], found) or 0.0)
+            held = with_more(held, record.tenant, found, found.cluster)
             in_vain = 0
-        else:
-            actions.append(Hold(record, f"no room yet: it waits for {best} on {best.cluster}"))
-            fleet = taken(fleet, best)
-            in_vain += 1
+            continue
+        reason, kept = found
+        actions.append(Hold(record, reason))
+        fleet = taken(fleet, kept) if kept else fleet
+        in_vain += 1
     return actions
 
 
+def _choice(
+    job: JobSpec, record: JobRecord, fleet: Fleet, now: float, held: Holdings, hurried: bool
+) -> Placement | tuple[str, Placement | None]:  # fmt: skip
+    """The place a job takes; or why it takes none, and which it waits for."""
+    best: Placement | None = None
+    reasons: list[str] = []
+    for answer in _ways(job, fleet, now):
+        if not isinstance(answer, Placement):
+            reasons += [str(refusal) for refusal in answer[:1]]
+        elif barred := over(fleet, held, record.tenant, answer):
+            reasons.append(barred)
+        elif answer.fits_now:
+            return answer
+        else:
+            best = best or answer
+            if not hurried:
+                break
+    if best is not None:
+        return f"no room yet: it waits for {best} on {best.cluster}", best
+    return (reasons[0] if reasons else "every cluster that could have it refuses it now"), None
+
+
 def moves(
-    fleet: Fleet, queued: Sequence[JobRecord], specs: Mapping[int, JobSpec], now: float, patience: float
-) -> list[Move]:
+    fleet: Fleet, queued: Sequence[JobRecord], specs: Mapping[int, JobSpec], now: float, patience: float,
+    held: Holdings | None = None,
+) -> list[Move]:  # fmt: skip
     """Jobs that have waited in one place for some time while another is free for them.
 
-    Each move doubles the time the next one takes, so that no job wanders for ever. ``fleet`` has what they wait for in
-    use already.
+    Each move doubles the time the next one takes, so that no job wanders for ever. A job that was to begin later, for
+    cleaner energy, waits only from then on. ``fleet`` has what they wait for in use already.
     """
     found: list[Move] = []
+    held = held or {}
     for record in queued:
-        if record.recalled or now - (record.submitted or now) < patience * 2**record.launch:
-            continue
         here = Placement.of_json(record.placement)
-        elsewhere = _free(specs[record.id], fleet, here, now)
+        due = (record.submitted or now) + here.begin
+        if record.recalled or now - due < patience * 2**record.launch:
+            continue
+        own = with_more(held, record.tenant, here, here.cluster, -1)
+        job, around = specs[record.id], with_spent(fleet, record.tenant, -(record.promised or 0.0))
+        ways = _ways(job, closed(around, here.cluster, here.pool), now)
+        elsewhere = next((way for way in ways if isinstance(way, Placement) and way.fits_now
+                          and not over(fleet, own, record.tenant, way)), None)  # fmt: skip
         if elsewhere is not None:
             found.append(Move(record, elsewhere))
-            fleet = taken(fleet, elsewhere)
+            fleet, held = taken(fleet, elsewhere), with_more(own, record.tenant, elsewhere, elsewhere.cluster)
     return found
 
 
-def _free(job: JobSpec, fleet: Fleet, not_here: Placement, now: float) -> Placement | None:
-    """The best place that is free now, other than one."""
-    here: Placement = not_here
-    for _ in range(sum(len(cluster.pools) for cluster in fleet.clusters)):
-        fleet = closed(fleet, here.cluster, here.pool)
+def _ways(job: JobSpec, fleet: Fleet, now: float) -> Iterator[Placement | tuple[Refusal, ...]]:
+    """Places for a job, the best first, one in each pool; in the end why there is no other."""
+    for _ in range(1 + sum(len(cluster.pools) for cluster in fleet.clusters)):
         answer = place(job, fleet, now=now)
+        yield answer
         if not isinstance(answer, Placement):
-            return None
-        if answer.fits_now:
-            return answer
-        here = answer
-    return None
+            return
+        fleet = closed(fleet, answer.cluster, answer.pool)

@@ -26,15 +26,17 @@ class Abandoned:
 
 def assign(
     store: Store, record: JobRecord, placement: Placement, submission: Submission, connection: str, engine: str,
-    watts: float | None,
+    watts: float | None, promised: float | None,
 ) -> bool:  # fmt: skip
     """Write down that this process is about to give a held job to an engine; False when somebody else has moved it."""
     with store.writing() as database:
         cursor = database.execute(
             "UPDATE jobs SET state = ?, owner = ?, placement = ?, submission = ?, cluster = ?, connection = ?,"
-            " engine = ?, watts = ?, hourly = ?, reason = '' WHERE id = ? AND state = ? AND launch = ?",
+            " engine = ?, watts = ?, hourly = ?, units = ?, promised = ?, reason = ''"
+            " WHERE id = ? AND state = ? AND launch = ?",
             (State.SUBMITTING, str(ProcessId.own()), placement.to_json(), submission.to_json(), placement.cluster,
-             connection, engine, watts, placement.price, record.id, State.HELD, record.launch),
+             connection, engine, watts, placement.price, placement.units, promised, record.id, State.HELD,
+             record.launch),
         )  # fmt: skip
         if cursor.rowcount:
             store.note(record.id, f"{placement.cluster}: {placement}")

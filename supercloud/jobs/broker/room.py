@@ -12,8 +12,15 @@ __all__ = ["closed", "only", "taken"]
 
 
 def taken(fleet: Fleet, placement: Placement) -> Fleet:
-    """The fleet with a job's nodes in use: as many as are free, the first that have room; pinned ones themselves."""
-    return _changed(fleet, placement.cluster, placement.pool, lambda state: _occupied(state, placement))
+    """The fleet with a job's nodes in use: as many as are free, the first that have room; pinned ones themselves.
+
+    What is to begin later, for cleaner energy, leaves them to others until then.
+    """
+    return (
+        fleet
+        if placement.begin
+        else _changed(fleet, placement.cluster, placement.pool, lambda state: _occupied(state, placement))
+    )
 
 
 def closed(fleet: Fleet, cluster: str, pool: str) -> Fleet:

@@ -6,16 +6,18 @@ import contextlib
 import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from ...errors import EngineError, InputError, SupercloudError, WorkError
+from ...primitives.quantity import Duration
 from ...spec import JobSpec
 from ...spec.fleet import Connection
 from ..api import open_engine, referred
 from ..engine import Engine, Recalls, Unsure
 from ..fleet import Cluster, Fleet, Sees, Watch
+from ..money import promise
 from ..placement import Placement
 from ..power import watts
 from ..reconcile import hand_over, in_hand, reconcile
@@ -26,8 +28,10 @@ from ..store import GIVEN_BACK, Store
 from ..submission import Status
 from . import ledger
 from .decide import Hold, Move, Start, decide, moves
+from .limits import held_by, with_more
 from .room import only, taken
-from .turns import in_turn, shares_of, size_of, used
+from .turns import in_turn, shares_of, used
+from .usage import Usage
 
 __all__ = ["Broker", "lock"]
 
@@ -62,35 +66,44 @@ class Broker:
         self.fleet = only(fleet, {cluster.plan.name for cluster in fleet.clusters if cluster.member.connect})
         self.move_after, self.lost_after = move_after, lost_after
         self.watch = Watch(keep=0.0, clock=clock)
+        self.read: dict[int, JobSpec] = {}
         self.specs: dict[int, JobSpec] = {}
         self.avoid: dict[int, dict[str, float]] = {}
         self.silent: dict[str, float] = {}
+        self.usage = Usage(store, fleet.spec.policy.half_life.to("s"))
 
     def step(self) -> int:
         """One look and what follows from it; returns how many jobs were given to an engine."""
-        for problem in reconcile(self.store):
+        began = self.clock()
+        failed: dict[str, EngineError] = {}  # who does not answer is asked once: that alone may take long
+        for problem in reconcile(self.store, silent=failed):
             self.say(f"warning: {problem}")
-        self._end_abandoned()
-        view = self._look()
+        self._end_abandoned(failed)
+        view = self._look(failed, began)
         if self.lost_after is not None:
             self._give_up_silent()
         live = self.store.live()
         view = self._in_use(view, live)
         mine = [record for record in live if record.fleet == self.fleet.spec.name]
-        self.specs = {record.id: self.specs.get(record.id) or self._spec(record) for record in mine}
+        self.read = {record.id: self.read.get(record.id) or _read(record) for record in mine}
+        self.specs = {record.id: self._spec(record) for record in mine}
         held = [record for record in mine if record.state is State.HELD and self._may_begin(record)]
         now = self.clock()
-        order = in_turn(held, used(record for record in live if record.state is not State.HELD), shares_of(self.fleet),
-                        {record.id: self._size(record) for record in held})  # fmt: skip
+        given = [record for record in live if record.state is not State.HELD]
+        lately = self.usage.of(live, now)
+        use = {tenant: units + lately.pop(tenant, 0.0) for tenant, units in used(given).items()} | lately
+        order = in_turn(held, use, shares_of(self.fleet), {record.id: self._size(record) for record in held})
+        have = held_by(given)
         begun = 0
-        for action in decide(view, order, self.specs, now, self._avoided(held, now)):
+        for action in decide(view, order, self.specs, now, self._avoided(held, now), have):
             if isinstance(action, Hold):
                 ledger.explain(self.store, action.record, action.reason)
             else:
                 begun += self._start(action, now)
                 view = taken(view, action.placement)
+                have = with_more(have, action.record.tenant, action.placement, action.placement.cluster)
         queued = [record for record in mine if record.state is State.QUEUED and record.ref is not None]
-        for move in moves(view, queued, self.specs, now, self.move_after):
+        for move in moves(view, queued, self.specs, now, self.move_after, have):
             self._move(move)
         for record in queued:
             if record.recalled:  # a broker may have died before it asked
@@ -99,25 +112,33 @@ class Broker:
 
     # -- seeing ------------------------------------------------------------------------------------------------------
 
-    def _look(self) -> Fleet:
+    def _look(self, failed: Mapping[str, EngineError], began: float) -> Fleet:
         """The fleet as its engines see it now; clusters that do not answer are left out."""
         seen = []
         for cluster in self.fleet.clusters:
+            name, asked = cluster.plan.name, self.clock()
+            if _connection_of(cluster) in failed:
+                self.silent.setdefault(name, began)
+                continue
             try:
                 seen.append(self.watch.look(cluster, self._engine(cluster), anew=True))
-                self.silent.pop(cluster.plan.name, None)
+                self.silent.pop(name, None)
             except SupercloudError as error:
-                self.silent.setdefault(cluster.plan.name, self.clock())
-                self.say(f"warning: {cluster.plan.name}: {error}")
+                self.silent.setdefault(name, asked)
+                self.say(f"warning: {name}: {error}")
         return replace(self.fleet, clusters=tuple(seen), spent=spent(self.store, self.fleet.spec.budgets, self.clock()))
 
     def _in_use(self, view: Fleet, live: list[JobRecord]) -> Fleet:
         """What was given away but is not yet to be seen: jobs that wait, and all where an engine lists no nodes."""
         blind = {cluster.plan.name for cluster in view.clusters if not isinstance(self._engine(cluster), Sees)}
+        now = self.clock()
         for record in live:
             if record.placement and record.state is not State.HELD:
+                at = Placement.of_json(record.placement)
+                if at.begin and (record.submitted or now) + at.begin <= now:
+                    at = replace(at, begin=0.0)  # it is due
                 if record.cluster in blind or record.state in (State.SUBMITTING, State.QUEUED):
-                    view = taken(view, Placement.of_json(record.placement))
+                    view = taken(view, at)
         return view
 
     def _engine(self, cluster: Cluster) -> Engine:
@@ -125,15 +146,24 @@ class Broker:
         return open_engine(cluster.member.connect, self.store.folder)
 
     def _spec(self, record: JobRecord) -> JobSpec:
-        return JobSpec.model_validate_json(record.spec).model_copy(update={"after": ()})
+        """A job as it stands now: its deadline counts from when it was recorded."""
+        known = self.read[record.id]
+        if known.deadline is None:
+            return known
+        left = max(0.0, known.deadline.to("s") - (self.clock() - record.recorded))
+        return known.model_copy(update={"deadline": Duration(round(left), "s")})
 
     def _size(self, record: JobRecord) -> int:
         if record.placement:
-            return size_of(Placement.of_json(record.placement))
+            return Placement.of_json(record.placement).units
         return max(1, self.specs[record.id].accelerator_count, self.specs[record.id].nodes or 1)
 
     def _may_begin(self, record: JobRecord) -> bool:
-        """Whether what a job waits for has completed; one that never will ends it."""
+        """Whether what a job waits for has completed; one that never will ends it, and so does its deadline."""
+        left = self.specs[record.id].deadline
+        if left is not None and not left.base:
+            self.store.observe({record.id: Status(State.FAILED, record.attempt, "its deadline passed before it began")})
+            return False
         for name in JobSpec.model_validate_json(record.spec).after if '"after"' in record.spec else ():
             try:
                 before = referred(name, self.store)
@@ -156,9 +186,10 @@ class Broker:
         try:
             submission = engine.prepare(self.specs[record.id], placement, record.engine_key)
             power = watts(cluster.plan, placement)
-            text = connection.model_dump_json(exclude_defaults=True)
+            text = _connection_of(cluster)
             with in_hand(self.store, record.key):
-                if not ledger.assign(self.store, record, placement, submission, text, connection.engine, power):
+                if not ledger.assign(self.store, record, placement, submission, text, connection.engine, power,
+                                     promise(self.specs[record.id], placement)):  # fmt: skip
                     return False
                 hand_over(self.store, engine, record.id, submission)
         except Unsure as error:
@@ -204,8 +235,20 @@ class Broker:
             if record.cluster in lost and record.fleet and record.ref is not None:
                 ledger.abandon(self.store, record, f"{record.cluster} has not answered for {self.lost_after:g} s")
 
-    def _end_abandoned(self) -> None:
+    def _end_abandoned(self, failed: Mapping[str, EngineError]) -> None:
         for item in ledger.abandoned(self.store):
+            if item.connection in failed:
+                continue
             with contextlib.suppress(EngineError):  # it is still silent
                 open_engine(Connection.model_validate_json(item.connection), self.store.folder).cancel(item.ref)
                 ledger.forget(self.store, item)
+
+
+def _connection_of(cluster: Cluster) -> str:
+    """As the store has it."""
+    return cluster.member.connect.model_dump_json(exclude_defaults=True) if cluster.member.connect else ""
+
+
+def _read(record: JobRecord) -> JobSpec:
+    """What was asked for, without what the broker itself sees to."""
+    return JobSpec.model_validate_json(record.spec).model_copy(update={"after": ()})

@@ -1,4 +1,4 @@
-"""Whose turn it is: priorities first, then who has least of what is his, then who came first. Pure."""
+"""Whose turn it is: priorities first, then who has had least of what is his, then who came first. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _PRIORITIES = {"high": 0, "normal": 1, "low": 2}
 
 
 def shares_of(fleet: Fleet) -> dict[str, float]:
-    """The part of the fleet that each tenant has a right to: of every cluster what that one says, by its size."""
+    """The part that each tenant has a right to: what the fleet says, else what its clusters say, by their sizes."""
+    said = {tenant.name: float(tenant.share) for tenant in fleet.spec.tenants if tenant.share is not None}
+    if said:
+        return {name: share / (sum(said.values()) or 1.0) for name, share in said.items()}
     total = sum(max(1, cluster.plan.accelerators or cluster.plan.nodes) for cluster in fleet.clusters)
     shares: dict[str, float] = {}
     for cluster in fleet.clusters:
@@ -29,21 +32,17 @@ def used(records: Iterable[JobRecord]) -> dict[str, int]:
     held: dict[str, int] = {}
     for record in records:
         if record.placement:
-            held[record.tenant] = held.get(record.tenant, 0) + size_of(Placement.of_json(record.placement))
+            held[record.tenant] = held.get(record.tenant, 0) + Placement.of_json(record.placement).units
     return held
 
 
-def size_of(placement: Placement) -> int:
-    """What a job counts in its tenant's share."""
-    return placement.nodes * max(1, placement.accelerators_per_node)
-
-
 def in_turn(
-    waiting: Sequence[JobRecord], held: Mapping[str, int], shares: Mapping[str, float], size: Mapping[int, int]
+    waiting: Sequence[JobRecord], held: Mapping[str, float], shares: Mapping[str, float], size: Mapping[int, int]
 ) -> list[JobRecord]:
     """Held jobs in the order in which they may choose.
 
-    Within a priority the tenant comes next that holds least of its share, as if what came before had begun.
+    Within a priority the tenant comes next that has least of its share: of what it holds and has used lately, as if
+    what came before had begun.
     """
     mine = dict(held)
     order: list[JobRecord] = []

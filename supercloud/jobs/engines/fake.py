@@ -12,18 +12,21 @@ import contextlib
 import fcntl
 import json
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import EngineError
-from ...spec import JobSpec
-from ...spec.fleet import Connection
 from ..environment import job_env
 from ..epochs import epoch_before, launch_of
-from ..placement import Placement
 from ..states import State
 from ..submission import Status, Submission
+
+if TYPE_CHECKING:
+    from ...spec import JobSpec
+    from ...spec.fleet import Connection
+    from ..placed import Placement
 
 __all__ = ["FakeEngine"]
 
@@ -44,8 +47,12 @@ class FakeEngine:
     def prepare(self, job: JobSpec, placement: Placement, key: str) -> Submission:
         """What it is told: the command and its variables."""
         argv = job.command or ("script",)
-        return Submission(key, argv, job.script or "", job_env(job, placement, key),
-                          {"pool": placement.pool, "epoch": epoch_before(key) + 1})  # fmt: skip
+        settings: dict[str, str | int | float] = {
+            "pool": placement.pool,
+            "epoch": epoch_before(key) + 1,
+            "begin": placement.begin,
+        }
+        return Submission(key, argv, job.script or "", job_env(job, placement, key), settings)
 
     def submit(self, submission: Submission) -> str:
         """Take it. A second submission of one key is counted, as a real engine would run it twice."""
@@ -56,7 +63,8 @@ class FakeEngine:
         states = _script(submission) if scripted else [State.QUEUED, State.RUNNING, State.COMPLETED]
         with self._alone():
             taken = 1 + self.taken(submission.key)
-            self._write(submission.key, {"states": states, "attempt": 1, "taken": taken})
+            begin = time.time() + float(submission.settings.get("begin", 0))
+            self._write(submission.key, {"states": states, "attempt": 1, "taken": taken, "begin": begin})
         self.submissions += 1
         self.at("after")
         return f"fake-{submission.key}"
@@ -79,6 +87,8 @@ class FakeEngine:
 
     def _next(self, key: str) -> Status | None:
         known = self._read(key)
+        if known["begin"] > time.time() and known["states"] != [State.CANCELLED]:
+            return Status(State.QUEUED, known["attempt"], "it is to begin later")
         word, _, code = known["states"][0].partition(":")
         if word == "REQUEUE":
             known["attempt"] += 1

@@ -1,26 +1,35 @@
-"""What every engine does alike: the same questions to the fake, the local and a stand-in for Slurm."""
+"""What every engine does alike: the same questions to each.
+
+``SUPERCLOUD_TEST_ENGINES`` names others than the fake, the local and a stand-in for Slurm, each as ``ENGINE`` or
+``ENGINE=VIA``, with spaces between them: ``slurm=ssh:login``. The tests against real parts run this file so.
+"""
 
 from __future__ import annotations
 
+import os
+import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
 import pytest
 from jobs.waiting import end_everything, eventually
 
-from supercloud.jobs.engine import Engine, Finds, StreamsLogs
+from supercloud.jobs.engine import Engine, Finds, Recalls, StreamsLogs, open_engine
 from supercloud.jobs.engines.fake import FakeEngine
-from supercloud.jobs.engines.local.engine import LocalEngine
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.runner import Answer
 from supercloud.jobs.placement import Placement
 from supercloud.jobs.states import State
+from supercloud.jobs.submission import Status
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 
 AT = Placement("pod", "train", 1, 2, 8, "h100-sxm", "h100", "CUDA_VISIBLE_DEVICES")
+LATER = replace(AT, begin=3600.0)
+PATIENCE = 60.0
 
 
 class SlurmStandIn:
@@ -29,9 +38,10 @@ class SlurmStandIn:
     def __init__(self) -> None:
         self.jobs: dict[str, list[str]] = {}
         self.comments: dict[str, str] = {}
+        self.begins: dict[str, float] = {}
 
     def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> Answer:
-        verb = next(word for word in argv if word in ("sbatch", "squeue", "sacct", "scancel"))
+        verb = next(word for word in argv if word in ("sbatch", "squeue", "sacct", "scancel", "scontrol"))
         return getattr(self, verb)(list(argv), stdin)  # type: ignore[no-any-return]
 
     def sbatch(self, argv: list[str], stdin: IO[bytes] | None) -> Answer:
@@ -42,6 +52,8 @@ class SlurmStandIn:
         log = Path(next(item.removeprefix("--output=") for item in argv if item.startswith("--output=")))
         end = "FAILED|768" if "exit 3" in text else "COMPLETED|0"
         self.jobs[ref] = ["PENDING|0", "RUNNING|0"] + (["RUNNING|0"] * 500 if "sleep" in text else []) + [end]
+        later = next((item for item in argv if item.startswith("--begin=now+")), "--begin=now+0seconds")
+        self.begins[ref] = time.time() + float(later.removeprefix("--begin=now+").removesuffix("seconds"))
         log.write_text("hello\n" if "echo hello" in text else "")
         return Answer(0, f"{ref}\n")
 
@@ -49,32 +61,45 @@ class SlurmStandIn:
         lines = []
         for ref, states in self.jobs.items():
             state, code = states[0].split("|")
+            later = state == "PENDING" and self.begins[ref] > time.time()
+            reason, start = "BeginTime" if later else "None", max(1795213461, self.begins[ref])
+            end = 1795213461 if state == "CANCELLED" else start + 1
             lines.append(
-                f"{ref:24}|{state:24}|{'None':64}|{0:12}|{code:16}|1795213461|1795213462|{self.comments[ref]:128}|\n"
+                f"{ref:24}|{state:24}|{reason:64}|{0:12}|{code:16}|{start:.0f}|{end:.0f}|{self.comments[ref]:128}|\n"
             )
-            if len(states) > 1:
+            if len(states) > 1 and not later:
                 states.pop(0)
         return Answer(0, "".join(lines))
 
     def sacct(self, argv: list[str], stdin: object) -> Answer:
         return Answer(1, "", "Slurm accounting storage is disabled\n")
 
+    def scontrol(self, argv: list[str], stdin: object) -> Answer:
+        return Answer(0, "MinJobAge               = 300 sec\n")
+
     def scancel(self, argv: list[str], stdin: object) -> Answer:
-        if len(self.jobs.get(argv[-1], [])) > 1:
+        states = self.jobs.get(argv[-1], [])
+        if len(states) > 1 and ("--state=PENDING" not in argv or states[0] == "PENDING|0"):
             self.jobs[argv[-1]] = ["CANCELLED|15"]
         return Answer(0, "")
 
 
-@pytest.fixture(params=["fake", "local", "slurm"])
+@pytest.fixture(params=os.environ.get("SUPERCLOUD_TEST_ENGINES", "fake local stand-in").split())
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
-    connection = Connection(engine=request.param)
-    if request.param == "slurm":
-        yield SlurmEngine(connection, tmp_path, SlurmStandIn())
-    elif request.param == "fake":
-        yield FakeEngine(connection, tmp_path)
-    else:
-        yield LocalEngine(connection, tmp_path)
-        end_everything(tmp_path)
+    name, _, via = request.param.partition("=")
+    if name == "stand-in":
+        stand_in = SlurmEngine(Connection(engine="slurm"), tmp_path, SlurmStandIn())
+        stand_in.pace = 0.1
+        yield stand_in
+        return
+    yield open_engine(Connection(engine=name, via=via or None), tmp_path)
+    end_everything(tmp_path)
+
+
+@pytest.fixture
+def key() -> str:
+    """Of this test alone: a real cluster remembers the jobs of the one before."""
+    return f"k{secrets.token_hex(6)}"
 
 
 def a_job(engine: Engine, what: str) -> JobSpec:
@@ -86,66 +111,89 @@ def a_job(engine: Engine, what: str) -> JobSpec:
     return JobSpec.model_validate({"name": "job", "command": words, "accelerators": {"count": 2}})
 
 
-def submitted(engine: Engine, what: str, key: str = "k") -> str:
-    return engine.submit(engine.prepare(a_job(engine, what), AT, key))
+def submitted(engine: Engine, what: str, key: str, at: Placement = AT) -> str:
+    return engine.submit(engine.prepare(a_job(engine, what), at, key))
 
 
-def reaches(engine: Engine, ref: str, *states: State) -> Callable[[], object]:
-    def look() -> object:
-        status = engine.poll([ref])[ref]
-        return status if status.state in states else None
+def reaches(engine: Engine, ref: str, *states: State) -> Callable[[], Status | None]:
+    def look() -> Status | None:
+        status = engine.poll([ref]).get(ref)
+        return status if status and status.state in states else None
 
     return look
 
 
-def test_preparing_is_pure_and_readable(engine: Engine, tmp_path: Path) -> None:
-    one, other = (engine.prepare(a_job(engine, "fine"), AT, "k") for _ in range(2))
+def test_preparing_is_pure_and_readable(engine: Engine, tmp_path: Path, key: str) -> None:
+    one, other = (engine.prepare(a_job(engine, "fine"), AT, key) for _ in range(2))
     assert one == other and str(one) == str(other)
     assert type(one).of_json(one.to_json()) == one
     assert a_job(engine, "fine").command[-1].split()[0] in str(one)  # type: ignore[index]
-    assert not list(tmp_path.iterdir())
+    assert not [path for path in tmp_path.iterdir() if path.name != "state"]
 
 
-def test_a_job_completes(engine: Engine) -> None:
-    ref = submitted(engine, "fine")
-    status = eventually(reaches(engine, ref, State.COMPLETED))
+def test_a_job_completes(engine: Engine, key: str) -> None:
+    ref = submitted(engine, "fine", key)
+    status = eventually(reaches(engine, ref, State.COMPLETED), PATIENCE)
     assert status.exit_code == 0 and status.attempt <= 1
 
 
-def test_a_job_fails_with_its_code(engine: Engine) -> None:
-    ref = submitted(engine, "bad")
-    assert eventually(reaches(engine, ref, State.FAILED)).exit_code == 3
+def test_a_job_fails_with_its_code(engine: Engine, key: str) -> None:
+    ref = submitted(engine, "bad", key)
+    assert eventually(reaches(engine, ref, State.FAILED), PATIENCE).exit_code == 3
 
 
-def test_a_job_is_cancelled(engine: Engine) -> None:
-    ref = submitted(engine, "long")
-    eventually(reaches(engine, ref, State.RUNNING))
+def test_a_job_is_cancelled(engine: Engine, key: str) -> None:
+    ref = submitted(engine, "long", key)
+    eventually(reaches(engine, ref, State.RUNNING), PATIENCE)
     engine.cancel(ref)
-    eventually(reaches(engine, ref, State.CANCELLED))
+    eventually(reaches(engine, ref, State.CANCELLED), PATIENCE)
     engine.cancel(ref)
     assert engine.poll([ref])[ref].state is State.CANCELLED
 
 
-def test_many_are_asked_for_at_once_and_strangers_left_out(engine: Engine) -> None:
-    refs = [submitted(engine, "fine", f"k{n}") for n in range(3)]
+def test_what_has_not_begun_is_taken_back(engine: Engine, key: str) -> None:
+    assert isinstance(engine, Recalls)
+    runs, waits = submitted(engine, "long", f"{key}a"), submitted(engine, "fine", f"{key}b", LATER)
+    eventually(reaches(engine, runs, State.RUNNING), PATIENCE)
+    for ref in (runs, waits):
+        engine.recall(ref)
+    ended = eventually(reaches(engine, waits, State.CANCELLED), PATIENCE)
+    assert ended.started is None or ended.started >= ended.ended
+    assert engine.poll([runs])[runs].state is State.RUNNING
+    engine.cancel(runs)
+
+
+def test_a_job_begins_when_it_is_to(engine: Engine, key: str) -> None:
+    """Where the time has come it begins no later than whatever comes next."""
+    at, delay = time.time(), max(1.0, engine.pace)
+    ref = submitted(engine, "fine", f"{key}a", replace(AT, begin=delay))
+    assert engine.poll([ref])[ref].reason == "it is to begin later"
+    eventually(lambda: time.time() > at + delay)
+    submitted(engine, "fine", f"{key}b")
+    status = eventually(reaches(engine, ref, State.COMPLETED), PATIENCE)
+    assert status.started is None or status.started >= at + delay - 1  # Slurm counts whole seconds
+
+
+def test_many_are_asked_for_at_once_and_strangers_left_out(engine: Engine, key: str) -> None:
+    refs = [submitted(engine, "fine", f"{key}{n}") for n in range(3)]
     assert set(engine.poll([*refs, "4711"])) == set(refs)
     assert not engine.poll([])
 
 
-def test_a_key_finds_its_job(engine: Engine) -> None:
+def test_a_key_finds_its_job(engine: Engine, key: str) -> None:
     assert isinstance(engine, Finds)
-    submitted(engine, "fine")
-    answers = engine.find(["k", "other"], time.time() - 10)
+    submitted(engine, "fine", key)
+    answers = engine.find([key, "other"], time.time() - 10)
     assert answers["other"] is None
-    again = answers["k"] or submitted(engine, "fine")  # found, or safe to repeat
+    again = answers[key] or submitted(engine, "fine", key)  # found, or safe to repeat
     assert list(engine.poll([again])) == [again]
 
 
-def test_logs_are_read_from_where_one_is(engine: Engine) -> None:
+def test_logs_are_read_from_where_one_is(engine: Engine, key: str) -> None:
     assert isinstance(engine, StreamsLogs)
-    assert engine.read_log("k", 0) == b""
-    ref = submitted(engine, "fine")
-    eventually(reaches(engine, ref, State.COMPLETED))
-    text = engine.read_log("k", 0)
+    assert engine.read_log(key, 0) == b""
+    ref = submitted(engine, "fine", key)
+    eventually(reaches(engine, ref, State.COMPLETED), PATIENCE)
+    text = eventually(lambda: engine.read_log(key, 0))
     assert text.endswith(b"\n")
-    assert engine.read_log("k", 2) == text[2:] and engine.read_log("k", len(text)) == b""
+    assert engine.read_log(key, 2) == text[2:] and engine.read_log(key, len(text)) == b""

@@ -95,10 +95,10 @@ def test_another_try_by_exit_code(submit: Callable[..., api.Job]) -> None:
 
 def test_a_deadline_ends_what_runs_and_what_waits(submit: Callable[..., api.Job]) -> None:
     start = time.monotonic()
-    running = submit("sleep 60", deadline="1 s", accelerators={"count": 8})
+    running = submit("sleep 60", deadline="3 s", accelerators={"count": 8})
     waiting = submit("true", deadline="1 s", accelerators={"count": 8})
-    for held in (running, waiting):
-        assert held.wait(20) is State.TIMEOUT and "deadline of 1 s" in held.record.reason
+    for held, seconds in ((running, 3), (waiting, 1)):
+        assert held.wait(20) is State.TIMEOUT and f"deadline of {seconds} s" in held.record.reason
     assert time.monotonic() - start < 15
 
 

@@ -12,6 +12,7 @@ from supercloud.errors import EngineError
 from supercloud.jobs.engine import Unsure
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.runner import Answer, Here
+from supercloud.jobs.engines.slurm.texts import found
 from supercloud.jobs.placement import Placement
 from supercloud.jobs.states import State
 from supercloud.spec import JobSpec
@@ -28,7 +29,7 @@ class Says:
         self.answers, self.asked = answers, list[str]()
 
     def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> Answer:
-        name = next(word for word in argv if word in ("sbatch", "squeue", "sacct", "scancel"))
+        name = next(word for word in argv if word in ("sbatch", "squeue", "sacct", "scancel", "scontrol"))
         self.asked.append(name)
         return self.answers[name]
 
@@ -47,13 +48,14 @@ DOWN = Answer(1, "", "squeue: error: x\nslurm_load_jobs error: Unable to contact
 
 
 def test_the_queue_is_asked_first(tmp_path: Path) -> None:
-    both = engine(tmp_path, squeue=recorded("squeue-requeued-22.05.txt"), sacct=recorded("sacct-22.05.txt"))
-    assert both.poll(["4"])["4"].state is State.QUEUED, "the accounts say NODE_FAIL"
+    lost, gone = (found(recorded("queue-22.05.txt").out)[key] for key in ("lost", "lost-for-good"))
+    both = engine(tmp_path, squeue=recorded("queue-lost-22.05.txt"), sacct=recorded("accounts-22.05.txt"))
+    assert both.poll([lost])[lost].attempt == 2
     assert both.runner.asked == ["squeue"]  # type: ignore[attr-defined]
-    gone = engine(tmp_path, squeue=Answer(0, ""), sacct=recorded("sacct-22.05.txt"))
-    assert gone.poll(["2", "4"])["4"].state is State.NODE_FAIL
+    forgotten = engine(tmp_path, squeue=Answer(0, ""), sacct=recorded("accounts-22.05.txt"))
+    assert forgotten.poll([lost, gone])[gone].state is State.NODE_FAIL
     without = engine(tmp_path, squeue=Answer(0, ""), sacct=Answer(1, "", "Slurm accounting storage is disabled"))
-    assert without.poll(["4"]) == {}
+    assert without.poll([gone]) == {}
 
 
 def test_a_controller_that_is_down_is_an_error(tmp_path: Path) -> None:
@@ -77,19 +79,23 @@ def test_refused_is_not_unsure(
 
 def test_looking_for_a_key(tmp_path: Path) -> None:
     now, long_ago = time.time(), time.time() - 7200
-    key, other = "902f530ce332e274", "nobody"
-    queue, found = recorded("squeue-22.05.txt"), recorded("sacct-found-22.05.txt")
-    off = Answer(1, "", "Slurm accounting storage is disabled")
-    assert engine(tmp_path, squeue=queue, sacct=off).find([key, other], now) == {key: "1", other: None}
-    assert engine(tmp_path, squeue=queue, sacct=off).find([key, other], long_ago) == {key: "1"}, "other: who knows"
-    assert engine(tmp_path, squeue=Answer(0, ""), sacct=found).find([key, other], long_ago) == {key: "1", other: None}
+    key, other = "ok", "nobody"
+    queue, accounts = recorded("queue-22.05.txt"), recorded("found-22.05.txt")
+    off, nothing = Answer(1, "", "Slurm accounting storage is disabled"), Answer(0, "")
+    assert engine(tmp_path, squeue=nothing, sacct=accounts).find([key, other], long_ago) == {key: "1", other: None}
+    assert engine(tmp_path, squeue=queue, sacct=nothing).find([key, other], now) == {key: "1", other: None}
+    for age, left, answers in ((300, now, {key: "1", other: None}), (300, long_ago, {key: "1"}),
+                               (90, now - 60, {key: "1"})):  # fmt: skip
+        settings = Answer(0, f"MaxJobCount             = 10000\nMinJobAge               = {age} sec\n")
+        here = engine(tmp_path, squeue=queue, sacct=off, scontrol=settings)
+        assert here.find([key, other], left) == answers, "where nobody keeps accounts: as long as it is remembered"
     with pytest.raises(EngineError):
         engine(tmp_path, squeue=DOWN).find([key], now)
 
 
 def test_a_submission_on_its_way_is_not_repeated(tmp_path: Path, job: Callable[..., JobSpec]) -> None:
     """The lock is held by whoever has the script open: sbatch, also when its parent was killed."""
-    looking = engine(tmp_path, sbatch=Answer(0, "5\n"), squeue=Answer(0, ""))
+    looking = engine(tmp_path, sbatch=Answer(0, "5\n"), squeue=Answer(0, ""), sacct=Answer(0, ""))
     looking.submit(looking.prepare(job(), AT, "k"))
     with open(tmp_path / "slurm/k/script", "rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)

@@ -8,6 +8,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +70,16 @@ def test_what_is_posted(job: Make) -> None:
     assert (body["tasks"], body["nodes"], body["tres_per_node"]) == (2, "2", "gres/gpu:h100:8")
     assert (body["array"], body["dependency"], body["requeue"]) == ("0-1", "afterok:7", True)
     assert (body["comment"], body["script"], body["open_mode"]) == ("supercloud:k", "#!/bin/bash\n", ["APPEND"])
-    with pytest.raises(EngineError, match="not told of --deadline"):
-        bodies.submission(commands.sbatch(job(deadline="1 h"), AT, "k", "/l"), "", "v0.0.45")
+    with pytest.raises(EngineError, match="not told of --exotic"):
+        bodies.submission(("sbatch", "--exotic=1"), "", "v0.0.45")
+
+
+def test_times_are_counted_from_now(job: Make) -> None:
+    at = replace(AT, begin=90.0, licenses="solver:2")
+    now = time.time()
+    body = bodies.submission(commands.sbatch(job(deadline="1 h"), at, "k", "/l"), "", "v0.0.45")["job"]
+    assert 90 <= body["begin_time"]["number"] - now + 1 <= 92
+    assert 3600 <= body["deadline"] - now + 1 <= 3602 and body["licenses"] == "solver:2"
 
 
 class Server(http.server.BaseHTTPRequestHandler):
@@ -79,6 +88,7 @@ class Server(http.server.BaseHTTPRequestHandler):
     jobs: dict[int, dict[str, Any]] = {}
     formats = ("v0.0.42", "v0.0.41")
     refuse = hang = False
+    accounting = True
 
     def log_message(self, *_: Any) -> None:
         pass
@@ -98,6 +108,8 @@ class Server(http.server.BaseHTTPRequestHandler):
             self.answer(404, {"errors": [{"error": "Unable to find requested URL"}]})
         elif what == "ping":
             self.answer(200, {"errors": []})
+        elif service == "slurmdb" and Server.accounting:
+            self.answer(200, {"jobs": []})
         elif service == "slurmdb":
             self.answer(500, {"errors": [{"error": "Slurm accounting storage is disabled"}]})
         else:
@@ -126,7 +138,7 @@ class Server(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlurmEngine]:
-    Server.jobs, Server.refuse, Server.hang = {}, False, False
+    Server.jobs, Server.refuse, Server.hang, Server.accounting = {}, False, False, True
     monkeypatch.setenv("SLURM_JWT", "secret")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -141,6 +153,8 @@ def test_a_job_is_taken_found_seen_and_ended(engine: SlurmEngine, job: Make) -> 
     ref = engine.submit(engine.prepare(job(), AT, "k"))
     assert engine.controller.format == "v0.0.42"  # type: ignore[attr-defined]
     assert engine.find(["k", "other"], time.time()) == {"k": ref, "other": None}
+    Server.accounting = False
+    assert engine.find(["k", "other"], time.time()) == {"k": ref}, "other: it may have ended and been forgotten"
     assert engine.find(["other"], time.time() - 9999) == {}, "without accounts nobody can say"
     assert engine.poll([ref, "99"]) == {ref: engine.poll([ref])[ref]}
     engine.cancel(ref)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -53,7 +52,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The home on the login node."""
     programs, home = tmp_path / "bin", tmp_path / "home"
     programs.mkdir(), home.mkdir()
-    for name, text in (("ssh", SSH), ("sbatch", SBATCH), ("squeue", "#!/bin/sh\n"), ("sacct", "#!/bin/sh\nexit 1\n")):
+    for name, text in (
+        ("ssh", SSH),
+        ("sbatch", SBATCH),
+        ("squeue", "#!/bin/sh\n"),
+        ("sacct", "#!/bin/sh\nexit 1\n"),
+        ("scontrol", "#!/bin/sh\necho 'MinJobAge = 300 sec'\n"),
+    ):
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
@@ -182,7 +187,6 @@ def test_hosts_that_are_options_are_none(tmp_path: Path) -> None:
         engine(tmp_path, "ssh:-oX")
 
 
-@pytest.mark.skipif(not shutil.which("flock"), reason="util-linux")
 def test_the_texts_for_the_login_node_are_good_shell() -> None:
     from supercloud.jobs.engines.slurm import spool
 

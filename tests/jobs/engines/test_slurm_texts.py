@@ -6,13 +6,7 @@ from pathlib import Path
 import pytest
 
 from supercloud.jobs.engines.slurm import texts
-from supercloud.jobs.engines.slurm.commands import (
-    ACCOUNTING_FIELDS,
-    QUEUE_FIELDS,
-    found_in_accounting,
-    in_accounting,
-    in_queue,
-)
+from supercloud.jobs.engines.slurm.commands import found_in_accounting, in_accounting, in_queue
 from supercloud.jobs.engines.slurm.reasons import refusal, sentence
 from supercloud.jobs.engines.slurm.texts import found, submitted
 from supercloud.jobs.states import State
@@ -27,97 +21,76 @@ def recorded(name: str) -> tuple[str, str, int]:
     return first.removeprefix("$ "), "\n".join(lines) + "\n", int(last.removeprefix("# rc="))
 
 
-def queued(text: str) -> dict[str, Status]:
-    """Jobs that are no arrays, in the queue."""
-    return {ref: tasks[0] for ref, tasks in texts.queued(text).items()}
+def by_key(name: str, text: str) -> dict[str, list[Status]]:
+    """Statuses in a listing by the key of the job; ids differ from one recording to the next."""
+    refs = found(recorded(f"found-{name}")[1]) | found(recorded(f"queue-{name}")[1])
+    listed = texts.queued(text) | texts.accounted(text)
+    return {key: listed[ref] for key, ref in refs.items() if ref in listed}
 
 
-def accounted(text: str) -> dict[str, Status]:
-    """The same in the accounts."""
-    return {ref: tasks[0] for ref, tasks in texts.accounted(text).items()}
+RELEASES = pytest.mark.parametrize("release", ["22.05", "26.05"])
 
 
-def recut(name: str, separator: str, columns: list[str], wanted: dict[str, str]) -> str:
-    """A recording of other columns, brought into ours: the values stay as Slurm printed them."""
-    lines = []
-    for line in recorded(name)[1].splitlines():
-        cells = dict(zip(columns, line.split("|"), strict=True))
-        lines.append(separator.join(cells.get(name, "") for name in wanted.values()))
-    return "\n".join(lines)
+@RELEASES
+def test_recordings_are_of_the_commands_we_give(release: str) -> None:
+    for name, argv in (("queue", in_queue()), ("queue-lost", in_queue()), ("found", found_in_accounting(3600))):
+        assert recorded(f"{name}-{release}.txt")[0] == shlex.join(argv)
+        assert recorded(f"{name}-{release}.txt")[2] == 0
+    said = recorded(f"accounts-{release}.txt")[0]
+    refs = next(word for word in shlex.split(said) if word.startswith("--jobs=")).removeprefix("--jobs=").split(",")
+    assert said == shlex.join(in_accounting(refs))
 
 
-def test_recordings_are_of_the_commands_we_give() -> None:
-    for name, argv in (("squeue-22.05.txt", in_queue()), ("squeue-requeued-22.05.txt", in_queue()),
-                       ("sacct-22.05.txt", in_accounting(list("12345"))),
-                       ("sacct-found-22.05.txt", found_in_accounting(3600))):  # fmt: skip
-        assert recorded(name)[0] == shlex.join(argv)
-        assert recorded(name)[2] == 0
+@RELEASES
+def test_the_queue(release: str) -> None:
+    tasks = by_key(f"{release}.txt", recorded(f"queue-{release}.txt")[1])
+    one = {key: items[0] for key, items in tasks.items() if len(items) == 1}
+    assert {key: str(status.state) for key, status in one.items()} == {
+        "ok": "COMPLETED", "bad": "FAILED", "memory": "FAILED", "lost": "RUNNING", "lost-for-good": "RUNNING",
+        "long": "RUNNING", "cancelled": "RUNNING", "waits": "QUEUED", "held": "QUEUED", "later": "QUEUED",
+        "licensed": "QUEUED", "capped": "QUEUED", "after": "QUEUED"}  # fmt: skip
+    assert sorted(str(task.state) for task in tasks["array"]) == ["COMPLETED", "COMPLETED", "COMPLETED", "FAILED"]
+    assert sorted(task.exit_code or 0 for task in tasks["array"]) == [0, 0, 0, 5]
+    assert (one["bad"].exit_code, one["bad"].reason) == (3, "ended with exit code 3")
+    assert one["memory"].exit_code is None and "more memory" in one["memory"].reason
+    assert one["waits"].reason == "it is next; the nodes it needs are in use"
+    assert one["held"].reason == "it is held; scontrol release lets it go"
+    assert one["later"].reason == "it is to begin later"
+    assert one["ok"].started and one["ok"].ended and one["ok"].started <= one["ok"].ended
+    assert one["lost"].started and one["lost"].ended is None and one["waits"].started is None
+    assert {status.attempt for status in one.values()} == {1}
 
 
-def test_the_queue() -> None:
-    statuses = queued(recorded("squeue-22.05.txt")[1])
-    assert {ref: status.state for ref, status in statuses.items()} == {
-        "1": State.COMPLETED, "2": State.FAILED, "3": State.RUNNING, "4": State.RUNNING, "5": State.COMPLETED,
-        "6": State.QUEUED}  # fmt: skip
-    assert (statuses["2"].exit_code, statuses["2"].reason) == (3, "ended with exit code 3")
-    assert statuses["6"].reason == "it is next; the nodes it needs are in use"
-    assert statuses["1"].started and statuses["1"].ended and statuses["1"].started <= statuses["1"].ended
-    assert statuses["3"].ended is None and statuses["6"].started is None
-    assert {status.attempt for status in statuses.values()} == {1}
+@RELEASES
+def test_a_job_that_lost_its_node_waits_in_its_second_attempt(release: str) -> None:
+    tasks = by_key(f"{release}.txt", recorded(f"queue-lost-{release}.txt")[1])
+    [lost], [gone], [waits] = tasks["lost"], tasks["lost-for-good"], tasks["waits"]
+    assert (lost.state, lost.attempt) == (State.QUEUED, 2) and "put back" in lost.reason
+    assert (gone.state, gone.reason) == (State.NODE_FAIL, "a node was lost under it")
+    assert waits.reason == "nodes it needs are down, drained or reserved"
+    [later] = by_key(f"{release}.txt", recorded(f"accounts-{release}.txt")[1])["lost"]
+    assert later.state is State.UNKNOWN, "the accounts do not end it"
 
 
-def test_a_job_that_lost_its_node_waits_in_its_second_attempt() -> None:
-    status = queued(recorded("squeue-requeued-22.05.txt")[1])["4"]
-    assert (status.state, status.attempt) == (State.QUEUED, 2)
-    lost = accounted(recorded("sacct-22.05.txt")[1])["4"]
-    assert lost.state is State.NODE_FAIL, "which is why the queue is asked first"
-    later = accounted(recorded("sacct-requeued-22.05.txt")[1])["4"]
-    assert later.state is State.UNKNOWN, "nor does the row that follows end it"
+@RELEASES
+def test_the_accounts(release: str) -> None:
+    tasks = by_key(f"{release}.txt", recorded(f"accounts-{release}.txt")[1])
+    ended = {key: (str(items[0].state), items[0].exit_code) for key, items in tasks.items() if items[0].state.is_final}
+    assert ended.pop("array")[0] == "COMPLETED" and len(tasks["array"]) == 4
+    assert ended == {
+        "ok": ("COMPLETED", 0), "bad": ("FAILED", 3), "memory": ("FAILED", None), "lost-for-good": ("NODE_FAIL", None),
+        "long": ("TIMEOUT", None), "cancelled": ("CANCELLED", None)}  # fmt: skip
+    assert {item.attempt for items in tasks.values() for item in items} == {0}
+    assert "longer than its time limit" in tasks["long"][0].reason
 
 
-def test_the_accounts() -> None:
-    statuses = accounted(recorded("sacct-22.05.txt")[1])
-    assert [(status.state, status.exit_code) for status in statuses.values()] == [
-        (State.COMPLETED, 0),
-        (State.FAILED, 3),
-        (State.CANCELLED, None),
-        (State.NODE_FAIL, None),
-        (State.COMPLETED, 0),
-    ]
-    assert {status.attempt for status in statuses.values()} == {0}
-
-
-def test_every_state_of_a_long_day() -> None:
-    columns = recorded("sacct-all-22.05.txt")[0].split(" -o ")[1].split(",")
-    ours = dict(zip(ACCOUNTING_FIELDS, ("JobID", *ACCOUNTING_FIELDS[1:]), strict=True))
-    statuses = accounted(recut("sacct-all-22.05.txt", "|", columns, ours))
-    by = {ref: status.state for ref, status in statuses.items()}
-    assert by["1"] is State.CANCELLED and by["3"] is State.FAILED and by["5"] is State.NODE_FAIL
-    assert (by["4"], statuses["4"].exit_code) == (State.FAILED, None) and "memory" in statuses["4"].reason
-    assert by["18"] is State.NODE_FAIL and "higher priority" in statuses["18"].reason
-    assert by["24"] is State.UNKNOWN, "put back, and not in the queue: the next answer decides"
-    assert statuses["11"].started is None
-    assert "9_0" not in by
-
-
-def test_reasons_of_waiting_jobs() -> None:
-    letters = recorded("squeue-short-22.05.txt")[0].split(" -o ")[1].split("|")
-    ours = {"ArrayJobID": "%F", "State": "%T", "Reason": "%r", "RestartCnt": "", "exit_code": "", "StartTime": "%S",
-            "EndTime": "", "Comment": "%k"}  # fmt: skip
-    assert list(ours) == [name for name, _ in QUEUE_FIELDS]
-    statuses = queued(recut("squeue-short-22.05.txt", "|", letters, ours))
-    assert "more nodes than its partition" in statuses["11"].reason
-    assert "beyond the partition's" in statuses["12"].reason
-    assert statuses["7"].reason == "it is held; scontrol release lets it go"
-    assert statuses["5"].state is State.RUNNING and statuses["5"].started
-    assert "9_0" not in statuses
-
-
-def test_jobs_are_found_by_their_key() -> None:
-    key = "902f530ce332e274"
-    assert found(recorded("squeue-22.05.txt")[1])[key] == "1"
-    assert found(recorded("sacct-found-22.05.txt")[1])[key] == "1", "in the submission line: no comments are kept there"
-    assert len(found(recorded("sacct-found-22.05.txt")[1])) == 6
+@RELEASES
+def test_jobs_are_found_by_their_key(release: str) -> None:
+    queue, older = (found(recorded(f"{name}-{release}.txt")[1]) for name in ("queue", "found"))
+    assert len(queue) == 14
+    assert older.items() <= queue.items() and {"ok", "lost", "licensed"} <= set(older)
+    runs = next(line for line in recorded(f"found-{release}.txt")[1].splitlines() if "lost-for-good" in line)
+    assert "||sbatch" in runs, "of what has not ended the comment is in the submission line alone"
 
 
 @pytest.mark.parametrize("text, ref", [("7\n", "7"), ("7;pod\n", "7"), ("motd\n12\n", "12"), ("", None), ("ok", None)])
@@ -125,23 +98,40 @@ def test_what_sbatch_prints(text: str, ref: str | None) -> None:
     assert submitted(text) == ref
 
 
-def test_refusals_have_a_next_step() -> None:
-    _, text, code = recorded("sbatch-refused-22.05.txt")
+@pytest.mark.parametrize("path", sorted(RECORDINGS.glob("refused-*.txt")), ids=lambda path: path.stem)
+def test_refusals_have_a_next_step(path: Path) -> None:
+    _, text, code = recorded(path.name)
     assert code == 1
-    for line in text.splitlines():
-        assert "; " in refusal(line) and "sbatch" not in refusal(line)
+    assert "; " in refusal(text) and "sbatch" not in refusal(text)
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "|||||||", "x|RUNNING", "5|RUNNING", "slurm_load_jobs error"])
 def test_what_makes_no_sense_is_left_out(text: str) -> None:
-    assert queued(text) == {} and found(text) == {}
-    assert accounted(text) == {}
+    assert texts.queued(text) == {} and found(text) == {}
+    assert texts.accounted(text) == {}
 
 
 def test_states_nobody_has_heard_of_are_unknown() -> None:
-    [status] = queued("5|LEVITATING|None|0|0|1|2|supercloud:k").values()
+    [[status]] = texts.queued("5|LEVITATING|None|0|0|1|2|supercloud:k").values()
     assert status.state is State.UNKNOWN and "LEVITATING" in status.reason
     assert sentence("PENDING", "SomethingNew") == "Slurm says SomethingNew"
+
+
+@pytest.mark.parametrize("reason, attempt, said", [
+    ("PartitionNodeLimit", 1, "more nodes than its partition"), ("(PartitionTimeLimit)", 1, "beyond the partition's"),
+    ("ReqNodeNotAvail, UnavailableNodes:train-0001", 1, "down, drained or reserved"), ("BeginTime", 2, "put back"),
+    ("BeginTime", 1, "to begin later"), ("Licenses", 1, "licences"), ("None", 2, "it was put back"), ("None", 1, ""),
+])  # fmt: skip
+def test_reasons_of_waiting_jobs(reason: str, attempt: int, said: str) -> None:
+    assert said in sentence("PENDING", reason, None, attempt)
+
+
+@pytest.mark.parametrize("state, ours", [
+    ("PREEMPTED", State.NODE_FAIL), ("REQUEUED", State.UNKNOWN), ("BOOT_FAIL", State.NODE_FAIL),
+    ("DEADLINE", State.TIMEOUT), ("CANCELLED by 2000", State.CANCELLED),
+])  # fmt: skip
+def test_states_that_are_hard_to_bring_about(state: str, ours: State) -> None:
+    assert texts.accounted(f"5|{state}|0:0|1|2|None")["5"][0].state is ours
 
 
 @pytest.mark.parametrize("code, state, ours", [
@@ -149,4 +139,4 @@ def test_states_nobody_has_heard_of_are_unknown() -> None:
     ("0:125", "OUT_OF_MEMORY", None), ("", "FAILED", None), ("0", "COMPLETED", 0),
 ])  # fmt: skip
 def test_exit_codes(code: str, state: str, ours: int | None) -> None:
-    assert accounted(f"5|{state}|{code}|1|2|None")["5"].exit_code == ours
+    assert texts.accounted(f"5|{state}|{code}|1|2|None")["5"][0].exit_code == ours

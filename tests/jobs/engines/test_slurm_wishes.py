@@ -6,14 +6,14 @@ import subprocess
 import sysconfig
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from supercloud.errors import EngineError
 from supercloud.jobs.engines.slurm import commands, nodes
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.runner import Answer
-from supercloud.jobs.engines.slurm.script import image_of, script
+from supercloud.jobs.engines.slurm.script import script
 from supercloud.jobs.fleet import NodeState, Waiting
 from supercloud.jobs.placement import Placement
 from supercloud.jobs.states import State
@@ -38,20 +38,11 @@ def test_options(job: Make) -> None:
     cut = Placement("c", "p", 1, 2, 8, "h100-sxm", "1g.10gb", slice="mig")
     assert "--gpus-per-node=1g.10gb:2" in argv(job(), cut)
     assert "--begin=now+90seconds" in argv(job(), Placement("c", "p", 1, 0, begin=89.5))
+    assert "--licenses=mesher:1,solver:2" in argv(job(), Placement("c", "p", 1, 0, licenses="mesher:1,solver:2"))
 
 
-@pytest.mark.parametrize("image, name", [
-    ("nvcr.io/nvidia/pytorch:26.01-py3", "nvcr.io#nvidia/pytorch:26.01-py3"), ("ubuntu:24.04", "ubuntu:24.04"),
-    ("library/ubuntu", "library/ubuntu"), ("/images/a.sqsh", "/images/a.sqsh"),
-    ("localhost:5000/a/b", "localhost:5000#a/b"),
-])  # fmt: skip
-def test_images_as_pyxis_calls_them(image: str, name: str) -> None:
-    assert image_of(image) == name
-
-
-WISHES = {
+WISHES: dict[str, dict[str, Any]] = {
     "plain": {},
-    "image": {"image": "nvcr.io/nvidia/pytorch:26.01-py3", "workdir": "/scratch", "checkpoint": {"path": "/scratch/c"}},
     "secrets": {"secrets": [{"env": "TOKEN", "name": "hf-token"}]},
     "retries": {"retries": 3, "retry_rules": [{"exit_codes": [42, 43], "action": "retry"}]},
     "array": {"array": 3},
@@ -63,21 +54,12 @@ WISHES = {
 @pytest.mark.parametrize("wish", WISHES)
 @pytest.mark.parametrize("home", ["/state/with space", "$HOME/.supercloud/slurm"])
 def test_scripts_are_good_shell(job: Make, wish: str, home: str) -> None:
-    for asked in (job(["echo", "a"], **WISHES[wish]), job(script="echo a", **{**WISHES[wish], "image": None})):
+    for asked in (job(["echo", "a"], **WISHES[wish]), job(script="echo a", **WISHES[wish])):
         text = script(asked, AT, "k", home, move=True)
         for shell in ("bash", "sh"):
             command = [SHELLCHECK, "-s", shell, "-e", "SC2016,SC2034", "-"]
             done = subprocess.run(command, input=text, text=True, capture_output=True)
             assert done.returncode == 0, done.stdout
-
-
-def test_the_container_is_part_of_the_step(job: Make) -> None:
-    text = script(job(["echo", "a"], **WISHES["image"]), AT, "k", "/state")
-    for option in ("'--container-image=nvcr.io#nvidia/pytorch:26.01-py3'", "--container-workdir=/scratch",
-                   "--container-mounts=/scratch:/scratch,/scratch/c:/scratch/c"):  # fmt: skip
-        assert option in text
-    with pytest.raises(EngineError, match="an image and a script"):
-        SlurmEngine(Connection(engine="slurm"), Path("/nowhere")).prepare(job(script="x", image="a"), AT, "k")
 
 
 def test_a_later_launch_has_later_epochs(job: Make) -> None:

@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import time
-import traceback
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -273,11 +272,7 @@ def main(arguments: list[str]) -> int:
     os.set_inheritable(pipe, False)
     os.ftruncate(lock, 0)
     os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
-    try:
-        Agent(folder, pipe, idle).serve()
-    except Exception:
-        traceback.print_exc()  # into agent.log
-        return 1
+    Agent(folder, pipe, idle).serve()  # what goes wrong is printed into agent.log; the next agent goes on
     return 0
 
 

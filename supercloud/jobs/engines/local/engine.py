@@ -8,20 +8,24 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ....errors import EngineError
-from ....spec import JobSpec
-from ....spec.fleet import Connection
 from ... import helper
 from ...environment import job_env, port_of
-from ...placement import Placement
 from ...retries import retried
+from ...shebang import interpreter
 from ...states import State
 from ...submission import Status, Submission
 from .bell import wake
 from .queue import Queue
 from .runs import log_of, result_of, script_of
 from .slots import VARIABLE, real_accelerators
+
+if TYPE_CHECKING:
+    from ....spec import JobSpec
+    from ....spec.fleet import Connection
+    from ...placed import Placement
 
 __all__ = ["LocalEngine"]
 
@@ -64,6 +68,9 @@ class LocalEngine:
         if job.array and job.array > _MAX_ARRAY:
             raise EngineError(f"job {job.name!r} has {job.array} tasks in its array, this machine takes at most "
                               f"{_MAX_ARRAY}; submit it to a cluster, or several smaller ones here")  # fmt: skip
+        if placement.licenses:
+            raise EngineError(f"job {job.name!r} needs licences ({placement.licenses}), which this machine does not "
+                              "count; leave them out, or submit it to Slurm")  # fmt: skip
         real = real_accelerators()
         if real is not None and placement.accelerators_per_node > real:
             raise EngineError(f"job {job.name!r} needs {placement.accelerators_per_node} accelerators on a node, this "
@@ -85,10 +92,13 @@ class LocalEngine:
         argv = job.command or ()
         if job.script:  # once, as a batch script is; it starts further tasks itself
             settings |= {"nodes": 1, "tasks_per_node": 1}
-            argv = (_shell_of(job.script), str(script_of(self.folder, key)))
+            argv = (
+                *(interpreter(job.script) or (shutil.which("bash") or "/bin/sh",)),
+                str(script_of(self.folder, key)),
+            )
         for name, value in (
             ("after", " ".join(job.after)), ("array", job.array), ("retry_codes", " ".join(map(str, retried(job)))),
-            ("deadline", job.deadline.to("s") if job.deadline else 0),
+            ("begin", placement.begin), ("deadline", job.deadline.to("s") if job.deadline else 0),
             ("secrets", " ".join(f"{secret.env}={secret.name}" for secret in job.secrets)),
         ):  # fmt: skip
             if value:
@@ -159,11 +169,6 @@ def _container(image: str, workdir: str, folder: Path) -> tuple[str, ...]:
         raise EngineError("this machine has neither apptainer nor singularity to run an image; install one, leave out "
                           "image, or submit it to a cluster")  # fmt: skip
     source = image if image.startswith(("/", ".")) or "://" in image else f"docker://{image}"
-    return (program, "exec", "--bind", str(folder), "--pwd", workdir, source)
-
-
-def _shell_of(script: str) -> str:
-    """The shell its first line names, else /bin/sh."""
-    words = script.split("\n", 1)[0][2:].split() if script.startswith("#!") else []
-    program = words[1] if len(words) > 1 and words[0].endswith("/env") else words[0] if words else "/bin/sh"
-    return program
+    devices = (("--nv", "/dev/nvidiactl"), ("--rocm", "/dev/kfd"))
+    drivers = [option for option, device in devices if os.path.exists(device)]
+    return (program, "exec", *drivers, "--bind", str(folder), "--pwd", workdir, source)

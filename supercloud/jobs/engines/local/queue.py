@@ -47,6 +47,8 @@ _MIGRATIONS = (
     CREATE INDEX waiting ON tasks (priority DESC, ref) WHERE state = 'QUEUED' AND after = '[]';
     CREATE INDEX blocked ON tasks (ref) WHERE state = 'QUEUED' AND after != '[]'
     """,
+    # jobs that are to begin later, in seconds since 1970
+    "ALTER TABLE tasks ADD COLUMN begin REAL NOT NULL DEFAULT 0",
 )
 
 _PRETENDED = "its accelerators are simulated: this machine has none"
@@ -122,11 +124,13 @@ class Queue:
         text, priority = submission.to_json(), submission.settings.get("priority", 0)
         after = json.dumps([number for ref in str(submission.settings.get("after") or "").split()
                             for number in members(ref)])  # fmt: skip
+        now, later = time.time(), float(submission.settings.get("begin") or 0)
+        begin, reason = (now + later, "it is to begin later") if later else (0.0, "")
         with self.writing() as connection:
             connection.executemany(
-                "INSERT OR IGNORE INTO tasks (key, submission, priority, state, queued, after)"
-                " VALUES (?, ?, ?, ?, ?, ?)",
-                [(key, text, priority, State.QUEUED, time.time(), after) for key in keys],
+                "INSERT OR IGNORE INTO tasks (key, submission, priority, state, queued, after, begin, reason)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                [(key, text, priority, State.QUEUED, now, after, begin, reason) for key in keys],
             )
             row = connection.execute("SELECT ref FROM tasks WHERE key = ?", (keys[0],)).fetchone()
             return f"{row['ref']}/{count}" if count else str(row["ref"])
@@ -174,7 +178,8 @@ class Queue:
 
     def waiting(self, limit: int) -> list[Task]:
         """The next jobs, in the order they may begin; those to be cancelled among them."""
-        return self._tasks(f"state = 'QUEUED' AND after = '[]' ORDER BY priority DESC, ref LIMIT {limit:d}")
+        due = f"state = 'QUEUED' AND after = '[]' AND begin <= {time.time():f}"
+        return self._tasks(f"{due} ORDER BY priority DESC, ref LIMIT {limit:d}")
 
     def release(self) -> None:
         """Let go of jobs whose others have completed; those of which one ended otherwise end themselves."""

@@ -1,4 +1,4 @@
-"""JSON of slurmrestd, in both directions. Pure.
+"""JSON of slurmrestd, in both directions. Pure, but for times that are counted from now.
 
 A submission is the same list of options that sbatch gets, each translated by a row of ``_FIELDS``: what has no row is
 an error, never left out.
@@ -7,14 +7,15 @@ an error, never left out.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ....errors import EngineError
-from ...fleet import NodeState, Waiting
+from ...seen import NodeState, Waiting
 from ...submission import Status
 from .commands import COMMENT
-from .nodes import DOWN, DRAINED, NOT_FOR_NODES, accelerators
+from .nodes import NOT_FOR_NODES, accelerators, condition
 from .texts import status_of
 
 __all__ = ["accounted", "is_ours", "keys", "nodes", "queued", "submission", "waiting"]
@@ -30,6 +31,11 @@ def _minutes(text: str) -> dict[str, Any]:
     return _number(int(days) * 1440 + hours * 60 + minutes + (seconds > 0))
 
 
+def _from_now(text: str) -> int:
+    """``now+90seconds`` as seconds since 1970: the service takes no other times."""
+    return int(time.time()) + int(text.removeprefix("now+").removesuffix("seconds"))
+
+
 def _switches(text: str) -> dict[str, Any]:
     count, _, wait = text.partition("@")
     minutes = _minutes(wait)["number"]
@@ -40,9 +46,11 @@ def _switches(text: str) -> dict[str, Any]:
 _FIELDS: Mapping[str, Callable[[str], dict[str, Any]]] = {
     "account": lambda value: {"account": value},
     "array": lambda value: {"array": value},
+    "begin": lambda value: {"begin_time": _number(_from_now(value))},
     "chdir": lambda value: {"current_working_directory": value},
     "comment": lambda value: {"comment": value},
     "constraint": lambda value: {"constraints": value},
+    "deadline": lambda value: {"deadline": _from_now(value)},
     "dependency": lambda value: {"dependency": value},
     "exclusive": lambda value: {"shared": ["none"]},
     "gpus-per-node": lambda value: {"tres_per_node": f"gres/gpu:{value}"},
@@ -111,13 +119,13 @@ def accounted(jobs: Iterable[Mapping[str, Any]]) -> dict[str, list[Status]]:
     """The jobs of the accounts."""
     found: dict[str, list[Status]] = {}
     for job in jobs:
-        state, time = job.get("state") or {}, job.get("time") or {}
+        state, times = job.get("state") or {}, job.get("time") or {}
         status = status_of(
             _words(state.get("current")),
             str(state.get("reason", "")),
             _code(job.get("exit_code")),
-            str(_plain(time.get("start")) or 0),
-            str(_plain(time.get("end")) or 0),
+            str(_plain(times.get("start")) or 0),
+            str(_plain(times.get("end")) or 0),
             0,
         )
         found.setdefault(_id(job), []).append(status)
@@ -139,12 +147,10 @@ def keys(jobs: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 def nodes(items: Iterable[Mapping[str, Any]]) -> Iterator[NodeState]:
     """Every node of its list."""
     for item in items:
-        words = set(item.get("state") or ())
-        state = "down" if words & DOWN else "drained" if words & DRAINED else "up"
         used = accelerators(str(item.get("tres_used") or ""))
         if not accelerators(str(item.get("tres") or "")):
             used = int(bool(item.get("alloc_cpus")))
-        yield NodeState(str(item["name"]), state, used)  # type: ignore[arg-type]
+        yield NodeState(str(item["name"]), condition(set(item.get("state") or ())), used)
 
 
 def waiting(jobs: Iterable[Mapping[str, Any]]) -> list[Waiting]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from ....primitives.quantity import Duration
-from ....spec import JobSpec
-from ...placement import Placement
+if TYPE_CHECKING:
+    from ....primitives.quantity import Duration
+    from ....spec import JobSpec
+    from ...placed import Placement
 
-__all__ = ["COMMENT", "cancel", "found_in_accounting", "in_accounting", "in_queue", "recall", "sbatch"]
+__all__ = ["COMMENT", "SETTINGS", "cancel", "found_in_accounting", "in_accounting", "in_queue", "recall", "sbatch"]
 
 COMMENT = "supercloud:"
 """What a job's comment begins with; its key follows, and finds it again."""
@@ -26,6 +28,9 @@ _IN_SECONDS = ("env", "SLURM_TIME_FORMAT=%s")  # times that need no time zone
 QUEUE_FIELDS = (("ArrayJobID", 24), ("State", 24), ("Reason", 64), ("RestartCnt", 12), ("exit_code", 16),
                 ("StartTime", 24), ("EndTime", 24), ("Comment", 128))  # fmt: skip
 ACCOUNTING_FIELDS = ("JobID", "State", "ExitCode", "Start", "End", "Reason")
+
+
+SETTINGS = ("scontrol", "show", "config")
 
 
 def sbatch(job: JobSpec, placement: Placement, key: str, log: str) -> tuple[str, ...]:
@@ -58,7 +63,7 @@ def _options(job: JobSpec, at: Placement, key: str, log: str) -> Iterator[str]:
         yield "--kill-on-invalid-dep=yes"
     for name, value in (("partition", at.partition), ("account", at.account), ("qos", at.qos),
                         ("constraint", at.constraint), ("nodelist", ",".join(at.hosts)),
-                        ("licenses", getattr(at, "licenses", ""))):  # fmt: skip
+                        ("licenses", at.licenses)):  # fmt: skip
         if value:
             yield f"--{name}={value}"
     if job.workdir and log.startswith("/"):  # else the log is relative to where sbatch runs, and the script goes there

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from ....errors import EngineError
-from ...fleet import NodeState, Waiting
+from ...seen import NodeState, Waiting
 from ...submission import Status
 from . import commands, texts
 from . import nodes as listing
@@ -14,6 +14,7 @@ from .runner import Answer, Runner
 
 __all__ = ["Commands", "Controller"]
 
+_ON_ITS_WAY = 60.0
 _AT_ONCE = 8000  # ids in one command: its text must stay below the 128 KiB the system allows an argument
 
 
@@ -31,6 +32,9 @@ class Controller(Protocol):
 
     def older_keys(self, seconds: int) -> Mapping[str, str] | None:
         """The same from the accounts of the last seconds; None where nobody keeps any."""
+
+    def remembers(self) -> float:
+        """Seconds for which the controller certainly lists a job that has ended."""
 
     def cancel(self, ref: str) -> None:
         """End a job."""
@@ -72,6 +76,10 @@ class Commands:
         """From comments and submission lines in the accounts."""
         answer = self.runner.run(commands.found_in_accounting(seconds))
         return texts.found(answer.out) if answer.code == 0 else None
+
+    def remembers(self) -> float:
+        """MinJobAge, less a minute for what is on its way."""
+        return texts.min_job_age(self._ask(commands.SETTINGS).out) - _ON_ITS_WAY
 
     def cancel(self, ref: str) -> None:
         """By scancel."""

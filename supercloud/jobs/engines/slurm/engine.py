@@ -5,14 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ....errors import EngineError
-from ....spec import JobSpec
-from ....spec.fleet import Connection
 from ...combining import combined
 from ...engine import Unsure
-from ...fleet import NodeState, Waiting
-from ...placement import Placement
 from ...submission import Status, Submission
 from . import commands, texts
 from .controller import Commands, Controller
@@ -21,11 +18,13 @@ from .runner import Here, Runner, Ssh
 from .script import script
 from .spool import Remote, Shared, Spool
 
-__all__ = ["SlurmEngine"]
+if TYPE_CHECKING:
+    from ....spec import JobSpec
+    from ....spec.fleet import Connection
+    from ...placed import Placement
+    from ...seen import NodeState, Waiting
 
-# The controller forgets finished jobs after MinJobAge, 300 s unless the site says otherwise; within this time a job
-# that it does not list was never submitted, whether there is accounting or not.
-_REMEMBERED = 240.0
+__all__ = ["SlurmEngine"]
 
 
 class SlurmEngine:
@@ -51,9 +50,6 @@ class SlurmEngine:
         if placement.accelerators_per_node and not placement.gres:
             raise EngineError(f"Slurm has no name for {placement.accelerator}: nobody has given its catalog entry a "
                               "'gres'; place the job in another pool")  # fmt: skip
-        if job.image and job.script:
-            raise EngineError(f"job {job.name!r} has an image and a script: write command: [bash, -c, …] to run in the "
-                              "image, or srun --container-image in the script")  # fmt: skip
         log = self.spool.log(key)
         text = script(job, placement, key, self.spool.home, move=not log.startswith("/"))
         return Submission(key, commands.sbatch(job, placement, key, log), text, settings=_size(job))
@@ -76,10 +72,13 @@ class SlurmEngine:
             return {}
         told = self.spool.taken(settled)
         refs = dict(self.controller.keys()) | {key: ref for key in told if (ref := texts.submitted(told[key]))}
-        certain = time.time() - since < _REMEMBERED
-        if not certain and not refs.keys() >= set(settled):
-            older = self.controller.older_keys(int(time.time() - since) + 3600)
-            certain = older is not None
+        certain = True
+        if not refs.keys() >= set(settled):
+            # what the controller has forgotten is in the accounts; without any, a job that it does not list was never
+            # submitted only if it could not have forgotten it
+            age = time.time() - since
+            older = self.controller.older_keys(int(age) + 3600)
+            certain = older is not None or age < self.controller.remembers()
             refs = dict(older or {}) | refs
         self.spool.forget([key for key in settled if key not in refs and certain])
         return {key: refs.get(key) for key in settled if key in refs or certain}

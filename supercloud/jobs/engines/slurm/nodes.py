@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import Literal
 
-from ...fleet import NodeState, Waiting
+from ...seen import NodeState, Waiting
 
-__all__ = ["DOWN", "DRAINED", "NOT_FOR_NODES", "PENDING", "RUNNING", "SHOW", "accelerators", "ends", "nodes", "waiting"]
+__all__ = ["NOT_FOR_NODES", "PENDING", "RUNNING", "SHOW", "accelerators", "condition", "ends", "nodes", "waiting"]
 
 SHOW = ("scontrol", "show", "node", "--oneliner", "--all")
 # of everybody: until when which nodes are taken, and how much waits where
@@ -27,11 +28,15 @@ def nodes(text: str, until: Mapping[str, float]) -> Iterator[NodeState]:
         if not (name := _value(line, "NodeName")):
             continue
         words = set(_value(line, "State").strip("*~#!%$@^-").split("+"))
-        state = "down" if words & DOWN else "drained" if words & DRAINED else "up"
         used = accelerators(_value(line, "AllocTRES"))
         if not accelerators(_value(line, "CfgTRES")):
             used = int(bool(int(_value(line, "CPUAlloc") or 0)))
-        yield NodeState(name, state, used, until.get(name))  # type: ignore[arg-type]
+        yield NodeState(name, condition(words), used, until.get(name))
+
+
+def condition(words: set[str]) -> Literal["up", "drained", "down"]:
+    """What the words of a node's state mean for new work."""
+    return "down" if words & DOWN else "drained" if words & DRAINED else "up"
 
 
 def _value(line: str, key: str) -> str:

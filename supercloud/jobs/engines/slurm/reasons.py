@@ -11,13 +11,15 @@ _WAITING = {
     "AssocGrpJobsLimit": "its tenant runs as many jobs as it may run at one time",
     "AssocMaxJobsLimit": "its tenant runs as many jobs as it may run at one time",
     "BadConstraints": "no node can ever fulfil its constraints; cancel it and ask for something else",
-    "BeginTime": "it was put back and may begin again in a moment",
+    "BeginTime": "it is to begin later",
     "Cleaning": "its last attempt is being cleaned up",
     "Dependency": "it waits for other jobs",
     "JobArrayTaskLimit": "as many tasks of its array run as may",
     "JobHeldAdmin": "an administrator holds it",
     "JobHeldUser": "it is held; scontrol release lets it go",
+    "Licenses": "it waits for licences that others hold",
     "NodeDown": "a node it needs is down",
+    "Nodes required for job are DOWN": "nodes it needs are down, drained or reserved",
     "PartitionDown": "its partition is down",
     "PartitionInactive": "its partition is inactive",
     "PartitionNodeLimit": "it asks for more nodes than its partition gives; cancel it and ask for fewer",
@@ -49,6 +51,7 @@ _ENDED = {
 _REFUSED = {
     "Invalid account": "set tenant to one whose member you are (sacctmgr show assoc user=$USER)",
     "Invalid qos": "set priority to one your tenant may use",
+    "Invalid license": "ask for licences that the cluster has (scontrol show licenses)",
     "invalid partition": "plan again: the cluster's partitions have changed",
     "Invalid partition": "plan again: the cluster's partitions have changed",
     "Requested node configuration is not available": "no nodes like this are up, or the cluster differs from its plan",
@@ -64,6 +67,8 @@ def sentence(state: str, reason: str, exit_code: int | None = None, attempt: int
     if state == "PENDING":
         word = reason.strip("()").split(",")[0].strip()
         again = "it was put back" if attempt > 1 else ""
+        if again and word == "BeginTime":
+            return "it was put back and may begin again in a moment"
         return again if word in ("None", "") else _WAITING.get(word, f"Slurm says {word}")
     if state in ("FAILED", "LAUNCH_FAILED") and exit_code:
         return f"ended with exit code {exit_code}"

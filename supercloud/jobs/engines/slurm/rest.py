@@ -20,8 +20,8 @@ from typing import Any
 from ....errors import EngineError
 from ... import helper
 from ...engine import Unsure
-from ...fleet import NodeState, Waiting
 from ...secrets import values
+from ...seen import NodeState, Waiting
 from ...submission import Status, Submission
 from . import bodies
 from .runner import Answer, Here
@@ -108,6 +108,10 @@ class Rest:
         except EngineError:
             return None
         return bodies.keys(answer.get("jobs", ()))
+
+    def remembers(self) -> float:
+        """Not at all: the service does not show MinJobAge."""
+        return 0.0
 
     def cancel(self, ref: str) -> None:
         """End a job; one that has ended is no error."""

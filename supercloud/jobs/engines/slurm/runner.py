@@ -15,7 +15,8 @@ from ...engine import Unsure
 
 __all__ = ["Answer", "Here", "Runner", "Ssh"]
 
-_PATIENCE = 120  # seconds; Slurm's own commands give up after a minute or so
+# Seconds. Without a controller Slurm's own commands try for two minutes; who only asks can ask again, and others wait.
+_PATIENCE, _QUESTION = 120, 30
 # What ssh says when it never got as far as running anything.
 _NOT_REACHED = ("Connection refused", "Could not resolve hostname", "Permission denied", "Host key verification failed",
                 "No route to host", "Network is unreachable", "Connection timed out during banner exchange",
@@ -43,7 +44,7 @@ class Here:
 
     def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> Answer:
         """Its exit code and what it printed; :class:`Unsure` when it does not end."""
-        done = _run(argv, stdin)
+        done = _run(argv, stdin, _patience(argv, stdin))
         return Answer(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
 
 
@@ -67,7 +68,7 @@ class Ssh:
 
     def raw(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> subprocess.CompletedProcess[bytes]:
         """The same, as bytes."""
-        done = _run(self.argv(argv), stdin)
+        done = _run(self.argv(argv), stdin, _patience(argv, stdin))
         if done.returncode == 255:  # ssh's own
             said = (done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]
             error = f"{self.host} is not reached by ssh: {said}; try: ssh {self.host} true"
@@ -97,13 +98,23 @@ class Ssh:
         return f"{path}/%C" if mine else ""
 
 
-def _run(argv: Sequence[str], stdin: IO[bytes] | None) -> subprocess.CompletedProcess[bytes]:
+def _patience(argv: Sequence[str], stdin: IO[bytes] | None) -> int:
+    """A submission may take its time, and so may a search of the accounts."""
+    return _PATIENCE if stdin or "sacct" in argv else _QUESTION
+
+
+def _run(argv: Sequence[str], stdin: IO[bytes] | None, patience: int) -> subprocess.CompletedProcess[bytes]:
     try:
         return subprocess.run(
-            argv, stdin=stdin or subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False
+            argv, stdin=stdin or subprocess.DEVNULL, capture_output=True, timeout=patience, check=False
         )
     except FileNotFoundError:
         raise EngineError(f"there is no {argv[0]} here; run this where Slurm's commands are, reach it with "
                           "--via ssh:HOST, or take --engine local") from None  # fmt: skip
     except subprocess.TimeoutExpired:
-        raise Unsure(f"{argv[0]} did not answer for {_PATIENCE} s") from None
+        raise Unsure(f"{_program(argv)} did not answer for {patience} s") from None
+
+
+def _program(argv: Sequence[str]) -> str:
+    """The program that is meant, where env runs it."""
+    return next((word for word in argv if word != "env" and "=" not in word), argv[0])

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from ....spec import JobSpec
 from ...environment import job_env, port_of
 from ...epochs import epoch_before
-from ...placement import Placement
 from ...retries import retried
 from ...secrets import DEFAULT, VARIABLE
+from .containers import choice, fed
 
-__all__ = ["image_of", "script"]
+if TYPE_CHECKING:
+    from ....spec import JobSpec
+    from ...placed import Placement
+
+__all__ = ["script"]
 
 # Reads what only the step knows. It is the same for all jobs: the program comes in as "$@".
 _TASK = """\
@@ -24,6 +28,7 @@ export RANK="$SLURM_PROCID" LOCAL_RANK="$SLURM_LOCALID" NODE_RANK="$SLURM_NODEID
 export SUPERCLOUD_NODE_RANK="$SLURM_NODEID"
 exec "$@"
 """
+_TASK_WORDS = ("sh", "-c", _TASK, "sh")
 
 _SECRET = """\
 supercloud_secret() {
@@ -40,7 +45,7 @@ def script(job: JobSpec, placement: Placement, key: str, home: str, move: bool =
 
     ``home`` is where jobs have their folders; with ``move`` the script goes to the job's folder itself.
     """
-    first, body = "#!/bin/bash", job.script or ""
+    first, body = "#!/bin/bash", job.script if job.script and job.image is None else ""
     if body.startswith("#!"):
         first, _, body = body.partition("\n")
     lines = [first, f"# job {job.name}, key {key}; made by supercloud"]
@@ -49,8 +54,10 @@ def script(job: JobSpec, placement: Placement, key: str, home: str, move: bool =
     lines += _secrets(job)
     if move and job.workdir:
         lines += [f"cd {shlex.quote(job.workdir)} || exit"]
-    if job.command:
-        body = shlex.join(_step(job, placement)) + "\n"
+    if job.image:
+        body = "\n".join((*choice(job, _path(home)), _contained(job, placement)))
+    elif job.command:
+        body = shlex.join((*_srun(job, placement), *_TASK_WORDS, *job.command))
     body = body if body.endswith("\n") else body + "\n"
     return "\n".join(lines) + "\n" + "".join(_guarded(job, body))
 
@@ -69,11 +76,12 @@ def _shape(job: JobSpec, placement: Placement, key: str, home: str) -> Iterator[
         yield f"export SUPERCLOUD_COMMIT={_path(home, 'checkpoint')}"
 
 
-def _path(home: str, name: str) -> str:
+def _path(home: str, name: str = "") -> str:
     """A path for a shell; only a leading ``$HOME`` of ours is left for it to fill in."""
-    if home.startswith("$HOME/"):
-        return f'"$HOME"/{shlex.quote(home.removeprefix("$HOME/") + "/" + name)}'
-    return shlex.quote(f"{home}/{name}")
+    path = f"{home}/{name}" if name else home
+    if path.startswith("$HOME/"):
+        return f'"$HOME"/{shlex.quote(path.removeprefix("$HOME/"))}'
+    return shlex.quote(path)
 
 
 def _secrets(job: JobSpec) -> Iterator[str]:
@@ -89,24 +97,18 @@ def _secrets(job: JobSpec) -> Iterator[str]:
         yield f"export {secret.env}"
 
 
-def _step(job: JobSpec, placement: Placement) -> tuple[str, ...]:
-    container: tuple[str, ...] = ()
-    if job.image:  # pyxis, which enroot serves
-        shared = [path for path in (job.workdir, job.checkpoint.path if job.checkpoint else None) if path]
-        container = (f"--container-image={image_of(job.image)}", "--no-container-mount-home")
-        if shared:
-            container += (f"--container-mounts={','.join(f'{path}:{path}' for path in dict.fromkeys(shared))}",)
-        if job.workdir:
-            container += (f"--container-workdir={job.workdir}",)
-    return ("srun", f"--nodes={placement.nodes}", f"--ntasks-per-node={job.tasks_per_node}", "--kill-on-bad-exit=1",
-            *container, "sh", "-c", _TASK, "sh", *(job.command or ()))  # fmt: skip
+def _contained(job: JobSpec, placement: Placement) -> str:
+    """In the image: the program on every task, or the script once, as a batch script is."""
+    srun, program, feed = _srun(job, placement), job.command or (), ""
+    if job.script:
+        srun = ("srun", "--nodes=1", "--ntasks=1")
+        program, feed = fed(job.script)
+    words = f'{shlex.join(srun)} "${{container[@]}}" {shlex.join(_TASK_WORDS)} "${{inside[@]}}" {shlex.join(program)}'
+    return f"{words} {feed}" if feed else words
 
 
-def image_of(image: str) -> str:
-    """An image as pyxis calls it: ``#`` between the registry and the rest, a file as it is."""
-    registry, slash, rest = image.partition("/")
-    is_registry = "." in registry or ":" in registry or registry == "localhost"
-    return f"{registry}#{rest}" if slash and registry and is_registry else image
+def _srun(job: JobSpec, placement: Placement) -> tuple[str, ...]:
+    return ("srun", f"--nodes={placement.nodes}", f"--ntasks-per-node={job.tasks_per_node}", "--kill-on-bad-exit=1")
 
 
 def _guarded(job: JobSpec, body: str) -> Iterator[str]:

@@ -106,6 +106,7 @@ class Shared:
 _SUBMIT = """\
 dir=.supercloud/slurm/$1 size=$2 helper=$3
 shift 3
+mask=$(umask) # Slurm gives a job that of sbatch
 umask 077
 mkdir -p "$dir" && exec 9>>"$dir/lock" && flock 9 || exit 74
 if [ -s "$dir/ref" ]; then exec cat "$dir/ref"; fi
@@ -115,7 +116,7 @@ cat >"$dir/sent" && [ "$(wc -c <"$dir/sent")" -eq "$size" ] ||
 head -c "$helper" "$dir/sent" >"$dir/helper" && chmod 755 "$dir/helper" &&
     mv -f "$dir/helper" .supercloud/slurm/checkpoint || exit 74
 tail -c "+$((helper + 1))" "$dir/sent" >"$dir/script" && rm "$dir/sent" && : >"$dir/begun" || exit 74
-"$@" <"$dir/script" >"$dir/answer"
+(umask "$mask"; exec "$@") <"$dir/script" >"$dir/answer"
 code=$?
 if [ "$code" -eq 0 ]; then mv "$dir/answer" "$dir/ref" && cat "$dir/ref"; else rm -f "$dir/begun"; fi
 exit "$code"

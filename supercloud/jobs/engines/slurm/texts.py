@@ -11,7 +11,7 @@ from ...submission import Status
 from .commands import COMMENT
 from .reasons import sentence
 
-__all__ = ["accounted", "found", "queued", "status_of", "submitted"]
+__all__ = ["accounted", "found", "min_job_age", "queued", "status_of", "submitted"]
 
 # Every state of every release; what is not here is UNKNOWN.
 _QUEUED = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT",
@@ -80,6 +80,12 @@ def accounted(text: str) -> dict[str, list[Status]]:
     for ref, status in statuses.items():
         jobs.setdefault(ref.partition("_")[0], []).append(status)
     return jobs
+
+
+def min_job_age(text: str) -> float:
+    """Seconds after its end for which the controller lists a job, from :data:`commands.SETTINGS`; 0: nobody knows."""
+    match = re.search(r"^MinJobAge\s*=\s*(\d+)", text, re.MULTILINE)
+    return float(match[1]) if match else 0.0
 
 
 def found(text: str) -> dict[str, str]:

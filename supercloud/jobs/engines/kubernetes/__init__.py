@@ -1,0 +1,1 @@
+"""Kubernetes with Kueue or Volcano: jobs as objects of its API server."""

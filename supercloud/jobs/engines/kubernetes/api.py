@@ -1,0 +1,166 @@
+"""The API server, as JSON in and JSON out. The official client finds the cluster, its certificates and the credentials;
+what is said to it goes over that client's own connections, as its models know no custom resources."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlencode
+
+from ....errors import EngineError
+from ...engine import Unsure
+
+__all__ = ["Api", "Cluster", "Refusal", "Transport"]
+
+Json = dict[str, Any]
+
+_PAGE = 500  # objects in one answer, what kubectl takes too
+_PATIENCE = 60.0  # seconds
+_CONNECTIONS = 16
+
+
+class Refusal(EngineError):
+    """The API server said no; ``code`` is the HTTP status, ``reason`` its word for it (NotFound, Forbidden …)."""
+
+    def __init__(self, code: int, reason: str, message: str):
+        super().__init__(message)
+        self.code, self.reason = code, reason
+
+
+class Transport(Protocol):
+    """Sends one request; replaced by recordings in tests."""
+
+    def send(self, method: str, path: str, body: bytes | None, kind: str) -> tuple[int, bytes]:
+        """HTTP status and body; :class:`EngineError` when it was not sent, :class:`Unsure` when nobody knows."""
+
+
+class Cluster:
+    """The cluster of a context of the kubeconfig, or the one this process runs in."""
+
+    def __init__(self, context: str | None = None, config_file: Path | None = None):
+        self.context, self.config_file = context, config_file
+        self._lock = threading.Lock()
+
+    def send(self, method: str, path: str, body: bytes | None, kind: str) -> tuple[int, bytes]:
+        """Every request may be repeated (objects have names of their own), so a connection that broke is no end."""
+        from urllib3 import Retry
+        from urllib3.exceptions import HTTPError, NewConnectionError
+
+        client = self._client
+        headers = {"Accept": "application/json, */*", "User-Agent": "supercloud"}
+        if body is not None:
+            headers["Content-Type"] = kind
+        with self._lock:  # asking may run a plugin that fetches a new token
+            headers |= {item["key"]: item["value"] for item in client.configuration.auth_settings().values()}
+        # a server that is busy says when to come back
+        retries = Retry(total=4, backoff_factor=0.2, status_forcelist=(429, 503), allowed_methods=None,
+                        raise_on_status=False)  # fmt: skip
+        try:
+            answer = client.rest_client.pool_manager.request(
+                method, f"{client.configuration.host}{path}", body=body, headers=headers, timeout=_PATIENCE,
+                retries=retries,
+            )  # fmt: skip
+        except HTTPError as error:
+            cause = getattr(error, "reason", None) or error
+            said = f"{client.configuration.host} is not reached: {cause}; try: kubectl cluster-info"
+            raise (EngineError if isinstance(cause, NewConnectionError) else Unsure)(said) from None
+        return int(answer.status), bytes(answer.data)
+
+    @cached_property
+    def _client(self) -> Any:
+        try:
+            from kubernetes import client, config
+        except ImportError:
+            raise EngineError("the Kubernetes client is not installed: pip install 'supercloud[kubernetes]'") from None
+        kubeconfig: Any = config  # it has no types
+        settings = client.Configuration()
+        settings.connection_pool_maxsize = _CONNECTIONS
+        file = self.config_file or os.environ.get("KUBECONFIG")  # the client itself reads that only once
+        try:
+            if not (file or self.context) and "KUBERNETES_SERVICE_HOST" in os.environ:
+                kubeconfig.load_incluster_config(client_configuration=settings)
+            else:
+                kubeconfig.load_kube_config(
+                    config_file=file and str(file), context=self.context,
+                    client_configuration=settings,
+                )  # fmt: skip
+        except kubeconfig.ConfigException as error:
+            raise EngineError(f"no cluster: {error}; set KUBECONFIG, or connect: {{engine: kubernetes, context: …}} to "
+                              "a context that kubectl config get-contexts lists") from None  # fmt: skip
+        return client.ApiClient(settings)
+
+
+class Api:
+    """Requests to one API server."""
+
+    def __init__(self, transport: Transport):
+        self._transport = transport
+
+    def get(self, path: str, **query: str | int) -> Json:
+        """One object, or one page of a list."""
+        return self._json("GET", path, query)
+
+    def post(self, path: str, body: Json, **query: str | int) -> Json:
+        """Create an object; a field that the server does not know is refused, not dropped."""
+        return self._json("POST", path, {"fieldValidation": "Strict"} | query, body)
+
+    def patch(self, path: str, body: Json, kind: str = "application/merge-patch+json", **query: str | int) -> Json:
+        """Change an object."""
+        return self._json("PATCH", path, query, body, kind)
+
+    def delete(self, path: str, body: Json | None = None) -> Json:
+        """Delete an object."""
+        return self._json("DELETE", path, {}, body or {"propagationPolicy": "Background"})
+
+    def pages(self, path: str, **query: str | int) -> Iterator[Json]:
+        """All objects of a list, a page at a time; a list that changed too much while it was read is read again.
+
+        So an object may come twice, never not at all.
+        """
+        again, start = 3, ""
+        while True:
+            try:
+                page = self.get(path, **{"limit": _PAGE, **query, **({"continue": start} if start else {})})
+            except Refusal as refusal:
+                again -= 1
+                if refusal.code != 410 or not again:
+                    raise
+                start = ""
+                continue
+            yield from page.get("items") or ()
+            start = page.get("metadata", {}).get("continue") or ""
+            if not start:
+                return
+
+    def text(self, path: str, **query: str | int) -> bytes:
+        """Something that is no object: a log."""
+        return self._send("GET", path, query, None, "")
+
+    def _json(self, method: str, path: str, query: Mapping[str, str | int], body: Json | None = None,
+              kind: str = "application/json") -> Json:  # fmt: skip
+        data = self._send(method, path, query, None if body is None else json.dumps(body).encode(), kind)
+        found: Json = json.loads(data)
+        return found
+
+    def _send(self, method: str, path: str, query: Mapping[str, str | int], body: bytes | None, kind: str) -> bytes:
+        target = f"{path}?{urlencode(query)}" if query else path
+        status, data = self._transport.send(method, target, body, kind)
+        if not 200 <= status <= 299:
+            raise _refusal(status, data)
+        return data
+
+
+def _refusal(status: int, data: bytes) -> Refusal:
+    try:
+        said = json.loads(data)
+        reason, message = str(said.get("reason", "")), str(said.get("message", ""))
+    except (ValueError, AttributeError):
+        reason, message = "", data.decode(errors="replace").strip()
+    if status == 401:
+        message = f"it does not know you: {message}; try: kubectl auth whoami"
+    return Refusal(status, reason, message[:2000] or f"HTTP status {status}")

@@ -1,0 +1,164 @@
+"""The container of a job's pods: its program, its variables, its file systems and secrets.
+
+No text of a job is ever read by a shell that the job did not ask for, nor expanded by the kubelet: every ``$`` in it is
+doubled, which is how Kubernetes writes one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ....errors import EngineError
+from ....plan.kubernetes_names import OBJECT, SECRETS, TASK
+from ....spec import JobSpec
+from ...environment import job_env, port_of
+from ...epochs import epoch_before
+from ...placement import Placement
+from ...pods import Pods
+
+__all__ = ["MAIN", "Pod", "container", "verbatim", "volumes"]
+
+Json = dict[str, Any]
+
+MAIN = "main"
+_SCRIPT_LIMIT = 120_000  # bytes: Linux gives one argument 128 KiB
+# Reads what only the pod knows. It is the same for all jobs: the program comes in as "$@".
+_START = """\
+export SUPERCLOUD_EPOCH="$((SUPERCLOUD_EPOCH_BEFORE + SUPERCLOUD_RESTART + 1))"
+"""
+_ONE = """\
+export RANK="$NODE_RANK" JAX_PROCESS_ID="$NODE_RANK" LOCAL_RANK=0
+exec "$@"
+"""
+# several tasks in one pod; when one fails the others are ended
+_SEVERAL = """\
+pids=
+trap 'kill $pids 2>/dev/null' TERM
+while [ "${n:=0}" -lt "$LOCAL_WORLD_SIZE" ]; do
+    export LOCAL_RANK="$n" RANK="$((NODE_RANK * LOCAL_WORLD_SIZE + n))"
+    JAX_PROCESS_ID="$RANK" "$@" &
+    pids="$pids $!"
+    n=$((n + 1))
+done
+while [ -n "$pids" ]; do
+    left=
+    for pid in $pids; do
+        if kill -0 "$pid" 2>/dev/null; then
+            left="$left $pid"
+            continue
+        fi
+        code=0
+        wait "$pid" || code=$?
+        if [ "$code" -ne 0 ]; then
+            kill $pids 2>/dev/null
+            exit "$code"
+        fi
+    done
+    pids=$left
+    sleep 1
+done
+"""
+
+
+@dataclass(frozen=True)
+class Pod:
+    """Where a pod of one kind of object finds what it is."""
+
+    rank: str
+    """Field with its number."""
+    restart: str
+    """Field that says how often the job was started anew."""
+    first: str
+    """Host name of the first pod."""
+
+
+def verbatim(text: str) -> str:
+    """A text that the kubelet leaves as it is."""
+    return text.replace("$", "$$")
+
+
+def container(job: JobSpec, at: Placement, pods: Pods, key: str, pod: Pod) -> Json:
+    """The one container; raises :class:`EngineError` for what no container can do."""
+    body: Json = {"name": MAIN, "image": _image(job), "command": _command(job, at),
+                  "env": list(_env(job, at, key, pod))}  # fmt: skip
+    if job.workdir:
+        body["workingDir"] = job.workdir
+    if pods.resource:
+        body["resources"] = {"limits": {pods.resource: str(at.accelerators_per_node)}}
+    elif pods.cpus:
+        body["resources"] = {"requests": {"cpu": str(pods.cpus)}}
+    mounts = [{"name": f"fs-{claim}", "mountPath": mount} for claim, mount in pods.volumes]
+    body["volumeMounts"] = [*mounts, {"name": "shm", "mountPath": "/dev/shm"}]
+    return body
+
+
+def volumes(pods: Pods) -> list[Json]:
+    """What the container mounts: claims of the namespace, and as much shared memory as there is."""
+    claims = [{"name": f"fs-{claim}", "persistentVolumeClaim": {"claimName": claim}} for claim, _ in pods.volumes]
+    return [*claims, {"name": "shm", "emptyDir": {"medium": "Memory"}}]
+
+
+def _image(job: JobSpec) -> str:
+    if not job.image:
+        raise EngineError(f"job {job.name!r} has no image, and pods are containers: set image, such as "
+                          "image: registry.example.com/team/train:1")  # fmt: skip
+    if job.image.startswith(("/", "./")):
+        raise EngineError(f"job {job.name!r}: {job.image} is a file, and Kubernetes pulls images from a registry: set "
+                          "image to registry/name:tag")  # fmt: skip
+    return job.image
+
+
+def _command(job: JobSpec, at: Placement) -> list[str]:
+    start = _START + (_ONE if job.tasks_per_node == 1 else _SEVERAL)
+    return ["sh", "-c", verbatim(start), "sh", *map(verbatim, _program(job, at))]
+
+
+def _program(job: JobSpec, at: Placement) -> tuple[str, ...]:
+    if job.script is None:
+        return job.command or ()
+    if at.nodes > 1 or job.tasks_per_node > 1:
+        raise EngineError(f"job {job.name!r} has a script and more than one task: Kubernetes has nothing that starts "
+                          "the others; write command: [bash, -c, …], which runs in each")  # fmt: skip
+    if len(job.script.encode()) > _SCRIPT_LIMIT:
+        raise EngineError(f"job {job.name!r} has a script of more than {_SCRIPT_LIMIT} bytes: put it into the image")
+    first, _, _ = job.script.partition("\n")
+    return (*(first[2:].split() if first.startswith("#!") else ("/bin/bash",)), "-c", job.script)
+
+
+def _env(job: JobSpec, at: Placement, key: str, pod: Pod) -> Iterator[Json]:
+    """What is the same for all pods, then what a pod knows of itself: later ones may refer to earlier ones."""
+    for name, value in sorted(job_env(job, at, key).items()):
+        yield {"name": name, "value": verbatim(value)}
+    for secret in job.secrets:
+        yield {"name": secret.env, "valueFrom": {"secretKeyRef": {"name": SECRETS, "key": secret.name}}}
+    yield _field("SUPERCLOUD_OBJECT", f"metadata.labels['{OBJECT}']")
+    if job.array:
+        yield _field("SUPERCLOUD_ARRAY_INDEX", f"metadata.labels['{TASK}']")
+    yield _field("NODE_RANK", pod.rank)
+    yield _field("SUPERCLOUD_RESTART", pod.restart)
+    tasks, port = job.tasks_per_node, str(port_of(key))
+    said = {
+        "MASTER_ADDR": pod.first,
+        "JAX_COORDINATOR_ADDRESS": f"{pod.first}:{port}",
+        "JAX_NUM_PROCESSES": str(at.nodes * tasks),
+        "LOCAL_WORLD_SIZE": str(tasks),
+        "MASTER_PORT": port,
+        "NNODES": str(at.nodes),
+        "PET_MASTER_ADDR": pod.first,
+        "PET_MASTER_PORT": port,
+        "PET_NNODES": str(at.nodes),
+        "PET_NODE_RANK": "$(NODE_RANK)",
+        "PET_NPROC_PER_NODE": str(max(1, at.accelerators_per_node // tasks)),
+        "SUPERCLOUD_EPOCH_BEFORE": str(epoch_before(key)),
+        "SUPERCLOUD_NODE_RANK": "$(NODE_RANK)",
+        "WORLD_SIZE": str(at.nodes * tasks),
+    }
+    own = set(job.env)  # what torchrun and JAX are told is a proposal
+    yield from ({"name": name, "value": value} for name, value in said.items()
+                if name not in own or not name.startswith(("PET_", "JAX_")))  # fmt: skip
+
+
+def _field(name: str, path: str) -> Json:
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}

@@ -1,0 +1,212 @@
+"""The Kubernetes engine: a job is a JobSet that Kueue lets in, or a Volcano job."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ....catalog import Catalog
+from ....errors import EngineError
+from ....plan.kubernetes_names import JOB
+from ....spec import JobSpec
+from ....spec.fleet import Connection
+from ...combining import combined
+from ...fleet import NodeState, Waiting
+from ...placement import Placement
+from ...states import State
+from ...submission import Status, Submission
+from .api import Api, Cluster, Refusal, Transport
+from .arrays import task
+from .jobset import KEPT
+from .kinds import KINDS, by_api
+from .logs import Spool
+from .names import Notes, Ref
+from .nodes import node_states, waiting_work
+from .refusals import pods_for
+from .status import seconds
+
+__all__ = ["KubernetesEngine"]
+
+Json = dict[str, Any]
+
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # ten times as fast, where it is there
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_AT_ONCE = 8  # tasks of an array that are created at one time
+_NAMED = 100  # jobs that one list asks for by name
+_DELETED = Status(State.CANCELLED, reason="it was deleted")
+
+
+class KubernetesEngine:
+    """Jobs as objects of an API server: that of the connection's context, of KUBECONFIG, or of the cluster it is in."""
+
+    pace = 3.0
+
+    def __init__(self, connection: Connection, folder: Path, transport: Transport | None = None):
+        self._context = connection.context
+        self._notes = Notes(folder / "kubernetes")
+        self.api = Api(transport or Cluster(connection.context))
+
+    def prepare(self, job: JobSpec, placement: Placement, key: str) -> Submission:
+        """The object, and the command that would create it."""
+        pods = pods_for(job, placement)
+        kind = next(kind for kind in KINDS.values() if kind.queue == pods.queue)
+        context = (f"--context={self._context}",) if self._context else ()
+        body = kind.make(job, placement, pods, key)
+        text = yaml.dump(body, Dumper=_DUMPER, sort_keys=False, allow_unicode=True, width=120)
+        return Submission(key, ("kubectl", *context, "create", "--filename=-"), text,
+                          settings={"array": job.array} if job.array else {})  # fmt: skip
+
+    def submit(self, submission: Submission) -> str:
+        """Create what is not there yet: the name follows from the key, so doing it twice makes one."""
+        body = yaml.load(submission.stdin, _LOADER)
+        meta = body["metadata"]
+        word, kind = by_api(body["apiVersion"])
+        ref = Ref(word, meta["namespace"], meta["name"], int(time.time()), int(submission.settings.get("array", 0)))
+        self._notes.write(submission.key, ref)
+        path = kind.path(ref.namespace)
+        bodies = [task(copy.deepcopy(body), number, name) for number, name in ref.each()] if ref.tasks else [body]
+        if len(bodies) == 1:
+            return str(ref.since(_created(self._create(path, bodies[0]))))
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            made = list(threads.map(lambda one: self._create(path, one), bodies))
+        return str(ref.since(_created(made[0])))
+
+    def _create(self, path: str, body: Json) -> Json:
+        name, namespace = body["metadata"]["name"], body["metadata"]["namespace"]
+        try:
+            return self.api.post(path, body)
+        except Refusal as refusal:
+            if refusal.reason == "AlreadyExists":
+                return self.api.get(f"{path}/{name}")
+            hint = ""
+            if refusal.code == 404:
+                hint = f"; is there a namespace {namespace}? set tenant to one of the cluster"
+            elif refusal.code == 403:
+                hint = f"; try: kubectl auth can-i create {path.rpartition('/')[2]} --namespace {namespace}"
+            raise EngineError(f"Kubernetes refused the job: {refusal}{hint}") from None
+
+    def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
+        """Those that were never sent are certainly not there; of the others the server knows."""
+        found: dict[str, str | None] = {}
+        for key in keys:
+            ref = self._notes.read(key)
+            there = self._there(ref) if ref else None
+            if ref and there:
+                found[key] = str(ref.since(_created(there)))
+            elif ref is None or time.time() - since < KEPT:  # it would still be there, even if it had ended
+                found[key] = None
+        return found
+
+    def _there(self, ref: Ref) -> Json | None:
+        """The last of its objects that is made, if it is."""
+        try:
+            return self.api.get(f"{KINDS[ref.kind].path(ref.namespace)}/{ref.objects[-1]}")
+        except Refusal as refusal:
+            if refusal.code == 404:
+                return None
+            raise
+
+    def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:
+        """A few lists for each namespace, whatever the number of jobs."""
+        asked: dict[tuple[str, str], list[tuple[str, Ref]]] = {}
+        for text in refs:
+            if ref := Ref.parse(text):
+                asked.setdefault((ref.kind, ref.namespace), []).append((text, ref))
+        answers: dict[str, Status] = {}
+        for (word, namespace), ours in asked.items():
+            known: dict[str, Status] = {}
+            for start in range(0, len(ours), _NAMED):
+                names = ",".join(ref.name for _, ref in ours[start : start + _NAMED])
+                known |= KINDS[word].statuses(self.api, namespace, f"{JOB} in ({names})")
+            for text, ref in ours:
+                if (status := _together(ref, known)) is not None:
+                    answers[text] = status
+        return answers
+
+    def cancel(self, ref: str) -> None:
+        """Delete it; its pods are asked to end first."""
+        for path, name in _objects(ref):
+            self._delete(path, name, {})
+
+    def recall(self, ref: str) -> None:
+        """Delete it unless the queue has let it in: the server compares versions, so none that begins now is hit."""
+        for path, name in _objects(ref):
+            kind = KINDS[ref.partition("/")[0]]
+            gone = False
+            while not gone:  # the queue writes to it, too
+                try:
+                    there = self.api.get(f"{path}/{name}")
+                except Refusal as refusal:
+                    if refusal.code != 404:
+                        raise
+                    break
+                if not kind.waits(there):
+                    break
+                meta = there["metadata"]
+                gone = self._delete(path, name, {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]})
+
+    def _delete(self, path: str, name: str, condition: Json) -> bool:
+        """Whether it is gone or going; False where it is no longer as ``condition`` says."""
+        options = {"propagationPolicy": "Foreground"} | ({"preconditions": condition} if condition else {})
+        try:
+            self.api.delete(f"{path}/{name}", options)
+        except Refusal as refusal:
+            if refusal.code == 409:
+                return False
+            if refusal.code != 404:
+                raise EngineError(f"Kubernetes refused to end it: {refusal}") from None
+        return True
+
+    def nodes(self) -> Sequence[NodeState]:
+        """Every node, with the accelerators that anybody's pods have."""
+        live = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
+        pods = self.api.pages("/api/v1/pods", fieldSelector=live)
+        return list(node_states(self.api.pages("/api/v1/nodes"), pods, _accelerators()))
+
+    def waiting(self) -> Sequence[Waiting]:
+        """What waits for nodes, of everybody."""
+        return waiting_work(self.api.pages("/apis/kueue.x-k8s.io/v1beta2/workloads"))
+
+    def read_log(self, key: str, offset: int) -> bytes:
+        """What its pods printed, over all attempts as far as somebody was reading."""
+        ref = self._notes.read(key)
+        if ref is None:
+            return b""
+        spool = Spool(self._notes.folder(key))
+        if not (data := spool.read(offset)):
+            pods = self.api.pages(f"/api/v1/namespaces/{ref.namespace}/pods", labelSelector=f"{JOB}={ref.name}")
+            spool.gather(self.api, pods)
+            data = spool.read(offset)
+        return data
+
+
+@lru_cache(maxsize=1)
+def _accelerators() -> frozenset[str]:
+    """What Kubernetes calls accelerators, of every maker."""
+    known = Catalog.default()
+    return frozenset(item for name in known.names("accelerators") if (item := known.accelerator(name).kubernetes))
+
+
+def _objects(text: str) -> Iterator[tuple[str, str]]:
+    if ref := Ref.parse(text):
+        path = KINDS[ref.kind].path(ref.namespace)
+        yield from ((path, name) for name in ref.objects)
+
+
+def _together(ref: Ref, known: Mapping[str, Status]) -> Status | None:
+    """The status of a job from those of its objects. One that is gone so early was deleted: nothing else ends it."""
+    tasks = [known[name] for name in ref.objects if name in known]
+    if len(tasks) < len(ref.objects) and time.time() - ref.created < KEPT:
+        tasks += [_DELETED] * (len(ref.objects) - len(tasks))
+    return combined(tasks, max(1, ref.tasks))
+
+
+def _created(there: Json) -> int:
+    return int(seconds(there["metadata"]["creationTimestamp"]) or 0)

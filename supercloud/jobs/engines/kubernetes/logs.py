@@ -1,0 +1,79 @@
+"""What a job's pods print, gathered in a file of the state folder: it only grows, and outlives the pods.
+
+Pods of an earlier start, or of a job that was preempted, are gone with their logs; what was read before stays.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from .api import Api, Refusal
+from .container import MAIN
+
+__all__ = ["Spool"]
+
+Json = dict[str, Any]
+
+_PIECE = 1 << 20  # bytes handed out at once
+_AT_ONCE = 8
+
+
+class Spool:
+    """The log of one job."""
+
+    def __init__(self, folder: Path):
+        self._file, self._marks = folder / "log", folder / "marks.json"
+
+    def gather(self, api: Api, pods: Iterable[Json]) -> None:
+        """Add what pods have printed since the last time; those that have not begun have nothing to say."""
+        begun = [pod for pod in pods if pod.get("status", {}).get("phase") in ("Running", "Succeeded", "Failed")]
+        if not begun:
+            return
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        with open(self._file, "ab") as file, ThreadPoolExecutor(_AT_ONCE) as threads:
+            fcntl.flock(file, fcntl.LOCK_EX)  # two who read at once write once
+            marks = json.loads(self._marks.read_text()) if self._marks.exists() else {}
+            order = sorted(begun, key=lambda pod: str(pod["metadata"]["name"]))
+            for pod, lines in zip(order, threads.map(lambda pod: _lines(api, pod, marks), order), strict=True):
+                for stamp, text in lines:
+                    file.write(text)
+                    marks[pod["metadata"]["uid"]] = stamp
+            file.flush()
+            new = self._marks.with_suffix(".new")
+            new.write_text(json.dumps(marks))
+            new.replace(self._marks)
+
+    def read(self, offset: int) -> bytes:
+        """A piece of it from a byte on."""
+        try:
+            with open(self._file, "rb") as file:
+                file.seek(offset)
+                return file.read(_PIECE)
+        except FileNotFoundError:
+            return b""
+
+
+def _lines(api: Api, pod: Json, marks: dict[str, str]) -> list[tuple[str, bytes]]:
+    """Lines of a pod after the one that was read last, each with the time the kubelet gave it."""
+    meta = pod["metadata"]
+    last = marks.get(meta["uid"], "")
+    query: dict[str, str | int] = {"container": MAIN, "timestamps": "true"}
+    if last:
+        query["sinceTime"] = f"{last[:19]}Z"  # the server knows only whole seconds
+    try:
+        data = api.text(f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/log", **query)
+    except Refusal as refusal:
+        if refusal.code in (400, 404):  # not started, or gone meanwhile
+            return []
+        raise
+    found = []
+    for line in data.split(b"\n")[:-1]:  # what has no end yet comes next time
+        stamp, _, text = line.partition(b" ")
+        if stamp.decode() > last:
+            found.append((stamp.decode(), text + b"\n"))
+    return found

@@ -1,0 +1,76 @@
+"""What is free in a cluster: nodes, the pods on them and the Workloads that wait in, values out. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from ....plan.kubernetes_names import HOSTNAME, POOL, TIME_LIMIT
+from ...fleet import NodeState, Waiting
+from .status import condition, seconds
+
+__all__ = ["node_states", "waiting_work"]
+
+Json = dict[str, Any]
+
+_INSTANCE = "/mig-"
+
+
+def node_states(nodes: Iterable[Json], pods: Iterable[Json], resources: Collection[str]) -> Iterator[NodeState]:
+    """Every node, with what anybody's pods have of ``resources``; of nodes without any, 1 where a job has the node."""
+    used: dict[str, int] = {}
+    until: dict[str, float | None] = {}
+    for pod in pods:
+        node = pod.get("spec", {}).get("nodeName")
+        devices = _devices(pod, resources)
+        if not node or not devices or pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
+            continue
+        used[node] = used.get(node, 0) + devices
+        end = _end(pod)
+        known = until.get(node, 0.0)
+        until[node] = None if end is None or known is None else max(end, known)
+    for node in nodes:
+        name = node["metadata"]["name"]
+        host = node["metadata"].get("labels", {}).get(HOSTNAME, name)
+        in_use = used.get(name, 0)
+        yield NodeState(host, _state(node), in_use, until.get(name) if in_use else None)
+
+
+def _state(node: Json) -> Any:
+    if condition(node, "Ready") is None:
+        return "down"
+    spec = node.get("spec", {})
+    taken_out = any(taint["key"].startswith("node.kubernetes.io/") for taint in spec.get("taints") or ()
+                    if taint["effect"] != "PreferNoSchedule")  # fmt: skip
+    return "drained" if spec.get("unschedulable") or taken_out else "up"
+
+
+def _devices(pod: Json, resources: Collection[str]) -> int:
+    """Accelerators its containers have; 1 for a job's pod that asks for none."""
+    total = 0
+    for container in pod.get("spec", {}).get("containers") or ():
+        limits: Mapping[str, str] = container.get("resources", {}).get("limits") or {}
+        total += sum(int(limits[name]) for name in limits if name in resources or _INSTANCE in name)
+    return total or int(POOL in (pod.get("spec", {}).get("nodeSelector") or {}))
+
+
+def _end(pod: Json) -> float | None:
+    """When it must have ended, by its time limit."""
+    limit = pod["metadata"].get("annotations", {}).get(TIME_LIMIT, "")
+    started = seconds(pod.get("status", {}).get("startTime"))
+    return started + int(limit) if started is not None and limit.isdigit() else None
+
+
+def waiting_work(workloads: Iterable[Json]) -> list[Waiting]:
+    """What waits to be let in, summed by pool."""
+    sums: dict[str, tuple[int, int]] = {}
+    for workload in workloads:
+        spec = workload.get("spec", {})
+        over = condition(workload, "Admitted") or condition(workload, "Finished") or spec.get("active") is False
+        if over:
+            continue
+        for podset in spec.get("podSets") or ():
+            pool = (podset["template"].get("spec", {}).get("nodeSelector") or {}).get(POOL, "")
+            nodes, jobs = sums.get(pool, (0, 0))
+            sums[pool] = nodes + int(podset.get("count", 1)), jobs + 1
+    return [Waiting(pool, nodes, jobs) for pool, (nodes, jobs) in sorted(sums.items())]

@@ -1,0 +1,87 @@
+"""Why a job waits, in sentences: what Kueue and the kubelet say, with what next where it is known."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+__all__ = ["pod_reason", "queue_reason"]
+
+Json = dict[str, Any]
+
+_PREFIX = "couldn't assign flavors to pod set workers: "
+_OTHER_POOL = re.compile(r"flavor \S+ doesn't match node affinity")  # where it was not placed
+_SOME = re.compile(r'topology "[^"]*" allows to fit only (\d+) out of (\d+) (pod|slice)')
+_NONE = re.compile(r'topology "[^"]*" doesn\'t allow to fit any of (\d+) (pod|slice)')
+_QUOTA = re.compile(r"insufficient unused quota for (\S+) in flavor (\S+), (\S+) more needed")
+_MAXIMUM = re.compile(r"insufficient quota for (\S+) in flavor (\S+), .*> maximum capacity \((\S+)\)")
+_NO_QUEUE = re.compile(r"LocalQueue (\S+) doesn't exist")
+# reasons of a waiting container that do not go away by themselves, and what to do
+_CONTAINER = {
+    "CreateContainerConfigError": "a secret or a setting it names is not in its namespace",
+    "CreateContainerError": "its container cannot be made",
+    "ErrImagePull": "its image cannot be pulled",
+    "ImagePullBackOff": "its image cannot be pulled",
+    "InvalidImageName": "its image has no valid name",
+}
+
+
+def queue_reason(workload: Json | None, label: str = "") -> str:
+    """From the conditions of a Workload that is not admitted; ``label`` is the level of topology the job insists on."""
+    if workload is None:
+        return "Kueue has not looked at it yet"
+    if workload.get("spec", {}).get("active") is False:
+        return "its workload is deactivated; an administrator holds it"
+    found = {item["type"]: item for item in workload.get("status", {}).get("conditions") or ()}
+    reserved = found.get("QuotaReserved", {})
+    said = str(reserved.get("message", "")) if reserved.get("status") == "False" else ""
+    evicted = found.get("Evicted", {})
+    again = ""
+    if evicted.get("reason") == "Preempted":
+        again = "work of a higher priority, or whose quota it had borrowed, took its nodes"
+    elif evicted:
+        again = "it was put back"
+    if said.startswith("Preempted to accommodate"):
+        said = ""
+    if reserved.get("status") == "True":
+        said = "it has its quota and waits for what else its queue checks"
+    why = _sentence(said, label) if said else ""
+    return "; ".join(part for part in (again, why) if part) or "it waits for its turn"
+
+
+def _sentence(said: str, label: str) -> str:
+    said = ", ".join(part for part in said.removeprefix(_PREFIX).split(", ") if not _OTHER_POOL.fullmatch(part))
+    if match := _SOME.search(said):
+        return _room(match[1], match[2], match[3], label)
+    if match := _NONE.search(said):
+        return _room("0", match[1], match[2], label)
+    if match := _MAXIMUM.search(said):
+        return (f"its tenant can never have more than {match[3]} {match[1]} of pool {match[2]}; cancel it and ask for "
+                "less")  # fmt: skip
+    if match := _QUOTA.search(said):
+        return f"the quota of its tenant is in use: {match[3]} more {match[1]} of pool {match[2]} are needed"
+    if match := _NO_QUEUE.search(said):
+        return f"there is no queue {match[1].rpartition('/')[2]} in its namespace; set tenant to one of the cluster"
+    if not said:  # quota there is, a place there is not
+        return f"the nodes it needs are not free{f' within one {label}' if label else ''}"
+    return f"Kueue says: {said}"
+
+
+def _room(has: str, wants: str, unit: str, label: str) -> str:
+    what = "nodes" if unit == "pod" else "groups of nodes that belong together"
+    return f"only {has} of the {wants} {what} it needs are free{f' within one {label}' if label else ''}"
+
+
+def pod_reason(pods: list[Json]) -> str:
+    """Why admitted pods do not run yet: the first that will not go away by itself."""
+    for pod in pods:
+        status = pod.get("status", {})
+        for container in status.get("containerStatuses") or ():
+            waiting = container.get("state", {}).get("waiting") or {}
+            if sentence := _CONTAINER.get(waiting.get("reason", "")):
+                message = str(waiting.get("message", "")).strip()
+                return f"{sentence}: {message}" if message else sentence
+        for condition in status.get("conditions") or ():
+            if condition.get("type") == "PodScheduled" and condition.get("reason") == "Unschedulable":
+                return f"its pods find no node: {condition.get('message', '')}"
+    return "its nodes are given, its pods are being started"

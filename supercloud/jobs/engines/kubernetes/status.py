@@ -1,0 +1,116 @@
+"""How a job is, from its JobSet, the Workload that queues it, its Job and its pods. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from ...states import State
+from ...submission import Status
+from .jobset import LOST
+from .reasons import pod_reason, queue_reason
+
+__all__ = ["condition", "ended_badly", "needs_pods", "seconds", "status_of"]
+
+Json = dict[str, Any]
+
+_SIGNALLED = (128 + 15, 128 + 9)  # ended by SIGTERM, then by SIGKILL
+_EXIT_CODE = re.compile(r"failed with exit code (\d+) ")
+
+
+def status_of(jobset: Json, workload: Json | None, jobs: Sequence[Json], pods: Sequence[Json]) -> Status:
+    """The status of one object. Its Jobs count where it :func:`ended_badly`, its pods where it :func:`needs_pods`."""
+    status = jobset.get("status", {})
+    attempt = 1 + int(status.get("restarts", 0)) + _evictions(workload)
+    resumed = condition(jobset, "Suspended", "False") or condition(jobset, "StartupPolicyCompleted")
+    started = seconds(resumed.get("lastTransitionTime")) if resumed else None
+    if done := condition(jobset, "Completed"):
+        ended = seconds(done.get("lastTransitionTime"))
+        return Status(State.COMPLETED, attempt, "", 0, started or ended, ended)
+    if failed := condition(jobset, "Failed"):
+        state, reason, code = _end(jobs, pods, str(failed.get("message", "")))
+        return Status(state, attempt, reason, code, started, seconds(failed.get("lastTransitionTime")))
+    if gone := jobset["metadata"].get("deletionTimestamp"):
+        return Status(State.CANCELLED, attempt, "it was deleted", None, started, seconds(gone))
+    if jobset["spec"].get("suspend"):
+        return Status(State.QUEUED, attempt, queue_reason(workload, _level(jobset)))
+    if _runs(status):
+        return Status(State.RUNNING, attempt, "", None, started)
+    return Status(State.QUEUED, attempt, pod_reason(list(pods)))
+
+
+def condition(item: Json, kind: str, value: str = "True") -> Json | None:
+    """A condition of an object that has this value."""
+    for found in item.get("status", {}).get("conditions") or ():
+        if found["type"] == kind and found["status"] == value:
+            return dict(found)
+    return None
+
+
+def ended_badly(jobset: Json) -> bool:
+    """Whether its Jobs say how."""
+    return condition(jobset, "Failed") is not None
+
+
+def needs_pods(jobset: Json) -> bool:
+    """Whether its pods say more: how it failed, or why it does not run although it was let in."""
+    if ended_badly(jobset):
+        return True
+    over = condition(jobset, "Completed") or jobset["metadata"].get("deletionTimestamp")
+    return not over and not jobset["spec"].get("suspend") and not _runs(jobset.get("status", {}))
+
+
+def seconds(text: str | None) -> float | None:
+    """Seconds since 1970 of a time as Kubernetes writes it."""
+    return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() if text else None
+
+
+def _runs(status: Json) -> bool:
+    return any(item.get("ready") or item.get("succeeded") for item in status.get("replicatedJobsStatus") or ())
+
+
+def _evictions(workload: Json | None) -> int:
+    """How often the queue took the nodes back."""
+    stats = (workload or {}).get("status", {}).get("schedulingStats", {})
+    return sum(int(item.get("count", 0)) for item in stats.get("evictions") or ())
+
+
+def _level(jobset: Json) -> str:
+    """The level of topology that must hold the job or its segments, as the plan calls it."""
+    template = jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
+    wishes: Mapping[str, str] = template.get("metadata", {}).get("annotations") or {}
+    label = next((wishes[name] for name in wishes if name.endswith("-required-topology")), "")
+    return label.rpartition("/")[2]
+
+
+def _end(jobs: Sequence[Json], pods: Sequence[Json], said: str) -> tuple[State, str, int | None]:
+    """State, reason and exit code of a job that failed, by the Job that did, else by its pods."""
+    for job in jobs:
+        failed = condition(job, "Failed") or condition(job, "FailureTarget") or {}
+        reason, message = str(failed.get("reason", "")), str(failed.get("message", ""))
+        if reason == "DeadlineExceeded":
+            return State.TIMEOUT, "it ran longer than its time limit", None
+        if match := _EXIT_CODE.search(message):
+            return State.FAILED, f"ended with exit code {match[1]}", int(match[1])
+        if f"has condition {LOST}" in message:
+            return State.NODE_FAIL, "a node was lost under it", None
+        said = message or reason or said
+    if (found := _first_failure(pods)) is None:
+        return State.FAILED, said, None
+    code, why = found
+    text = "it used more memory than there is on its node" if why == "OOMKilled" else f"ended with exit code {code}"
+    return State.FAILED, text, code
+
+
+def _first_failure(pods: Sequence[Json]) -> tuple[int, str] | None:
+    """Exit code and reason of the container that failed first: the others are ended because of it."""
+    ends = [
+        (str(end.get("finishedAt", "")), int(end["exitCode"]), str(end.get("reason", "")))
+        for pod in pods
+        for container in pod.get("status", {}).get("containerStatuses") or ()
+        if (end := container.get("state", {}).get("terminated")) and end["exitCode"]
+    ]
+    by_itself = [end for end in ends if end[1] not in _SIGNALLED] or ends
+    return min(by_itself)[1:] if by_itself else None

@@ -1,0 +1,97 @@
+"""What a job asks of Kubernetes beyond its nodes: a resource, levels of the topology, claims of its file systems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ..plan.kubernetes_levels import place_of
+from ..plan.kubernetes_names import claim_of, level_label, resource_of
+from ..plan.model import Plan, PoolPlan
+from ..spec import JobSpec
+from ..spec.scheduler import KubernetesScheduler
+from .feasibility import Refused
+from .nearness import Nearness
+from .slices import Units
+
+__all__ = ["Pods", "pods_of"]
+
+
+@dataclass(frozen=True)
+class Pods:
+    """What pods need to know of their cluster."""
+
+    queue: str
+    """kueue or volcano."""
+    resource: str = ""
+    """What their accelerators are counted as."""
+    cpus: int = 0
+    """On nodes without accelerators: so many that a second pod does not fit beside the first."""
+    level: str = ""
+    """Node label of the level that should hold the whole job."""
+    tier: str = ""
+    """The same level, by its name."""
+    segment_level: str = ""
+    """Node label of the level that must hold each of its segments."""
+    volumes: tuple[tuple[str, str], ...] = ()
+    """Claims and where they are mounted."""
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Pods:
+        """From its fields as JSON has them, in this version or a later one."""
+        known = {field.name: data[field.name] for field in fields(cls) if field.name in data}
+        return cls(**known | {"volumes": tuple((claim, mount) for claim, mount in data.get("volumes", ()))})
+
+
+def pods_of(job: JobSpec, plan: Plan, pool: PoolPlan, units: Units, near: Nearness) -> Pods | None:
+    """For a job in a pool; None where the cluster is not Kubernetes. Raises :class:`Refused` where no pods are made."""
+    scheduler = plan.scheduler.spec
+    if not isinstance(scheduler, KubernetesScheduler):
+        return None
+    labels = place_of(plan, pool).labels[:-1]
+    resource = ""
+    if job.accelerator_count and pool.accelerator:
+        if not pool.accelerator.kubernetes:
+            raise Refused(f"nobody knows what Kubernetes calls its {pool.accelerator.name}",
+                          "give its catalog entry a 'kubernetes' resource name")  # fmt: skip
+        resource = resource_of(pool.accelerator.kubernetes, units.kind, units.gres)
+    cpu = pool.machine.cpu
+    return Pods(
+        queue=scheduler.queue,
+        resource=resource,
+        cpus=0 if resource or cpu is None else cpu.threads // 2 + 1,
+        level=_label(near.level, labels),
+        tier=near.level,
+        segment_level=_label("scale-up", labels) if near.segment else "",
+        volumes=_volumes(job, plan),
+    )
+
+
+def _label(level: str, labels: Sequence[str]) -> str:
+    """Node label of a level of the plan; where the provider labels nodes, the innermost it has."""
+    if (own := level_label(level)) in labels:
+        return own
+    known = level_label("")
+    return labels[-1] if labels and not labels[-1].startswith(known) else ""
+
+
+def _volumes(job: JobSpec, plan: Plan) -> tuple[tuple[str, str], ...]:
+    """File systems of the cluster that the job names, or whose mount its paths lie in."""
+    paths = [path for path in (job.workdir, job.checkpoint.path if job.checkpoint else None) if path]
+    found = []
+    for storage in plan.storage:
+        if storage.mount is None:
+            continue
+        under = storage.mount.rstrip("/") + "/"
+        if storage.name in job.place.data or any(f"{path}/".startswith(under) for path in paths):
+            found.append((claim_of(storage.name), storage.mount))
+    if job.checkpoint and not any(f"{job.checkpoint.path}/".startswith(mount.rstrip("/") + "/") for _, mount in found):
+        raise Refused(f"checkpoint.path {job.checkpoint.path} is on no file system of the cluster: pods keep nothing",
+                      _mounts(plan))  # fmt: skip
+    return tuple(found)
+
+
+def _mounts(plan: Plan) -> str:
+    mounts = [storage.mount for storage in plan.storage if storage.mount]
+    return f"write a path under {' or '.join(mounts)}" if mounts else "add storage with a mount to the cluster"

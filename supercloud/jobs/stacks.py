@@ -1,0 +1,41 @@
+"""How jobs reach a cluster that Pulumi made: its stack's output ``connection`` says it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+from pydantic import ValidationError
+
+from ..errors import EngineError
+from ..spec.fleet import Connection
+
+__all__ = ["reached"]
+
+_PATIENCE = 120  # seconds; state may lie in a bucket far away
+
+
+def reached(connection: Connection) -> Connection:
+    """The connection with what its stack says of it; what stands beside the stack wins.
+
+    Raises :class:`EngineError` where there is no ``pulumi``, no such stack, or nothing of use among its outputs.
+    """
+    if connection.stack is None:
+        return connection
+    asked = ["pulumi", "stack", "output", "connection", "--json", "--stack", connection.stack]
+    try:
+        answer = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=_PATIENCE)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise EngineError(f"stack {connection.stack}: {' '.join(asked)}: {error}; is Pulumi installed?") from None
+    if answer.returncode:
+        raise EngineError(
+            f"stack {connection.stack}: {answer.stderr.strip() or answer.stdout.strip()}; "
+            f"is it the whole name (organization/project/stack), and are you logged in?"
+        )
+    try:
+        said = json.loads(answer.stdout)
+        given = connection.model_dump(exclude_defaults=True, exclude={"stack"})
+        return Connection.model_validate({**said, **given})
+    except (TypeError, ValueError) as error:
+        problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+        raise EngineError(f"stack {connection.stack}: its output 'connection' is no connection: {problem}") from None

@@ -1,0 +1,161 @@
+"""Limits and budgets of tenants over several clusters, and what a job that begins later does to others."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from jobs.broker.fleets import fleet, job
+from jobs.broker.test_decide import NOW, goes, place_of, record
+
+from supercloud.errors import InputError, SpecError
+from supercloud.jobs import api
+from supercloud.jobs.broker.decide import Hold, Start, decide, moves
+from supercloud.jobs.broker.limits import Held, held_by, over, with_more
+from supercloud.jobs.broker.room import taken
+from supercloud.jobs.broker.serve import Broker
+from supercloud.jobs.fleet import Fleet
+from supercloud.jobs.placement import place
+from supercloud.jobs.spending import spent
+from supercloud.jobs.states import State
+from supercloud.jobs.store import Store
+from supercloud.primitives.quantity import Duration
+from supercloud.spec import JobSpec
+
+LLM = {"name": "llm"}
+
+
+def limited(own: dict[str, int] | None = None, **limits: Any) -> Fleet:
+    """Two clusters of four nodes; ``own`` are the limits of the cheaper one, ``limits`` those over both."""
+    here = fleet({"a": 4, "b": 4}, {"a": 10.0, "b": 90.0}, tenants=[LLM | {"limits": limits}])
+    if own is None:
+        return here
+    first = here.clusters[0]
+    tenants = tuple(item.model_copy(update={"limits": item.limits.model_copy(update=own)})
+                    for item in first.plan.spec.tenants)  # fmt: skip
+    plan = replace(first.plan, tenants=tuple(
+        replace(item, limits=tenants[0].limits) if item.name == "llm" else item for item in first.plan.tenants
+    ))  # fmt: skip
+    return replace(here, clusters=(replace(first, plan=plan), here.clusters[1]))
+
+
+@pytest.mark.parametrize("limits, nodes, begun", [
+    ({"accelerators": 24}, [1, 1, 1, 1], 3), ({"nodes": 5}, [2, 2, 1, 1], 3), ({"jobs": 2}, [1, 1, 1], 2),
+    ({}, [1, 1, 1, 1], 4), ({"accelerators": 24}, [2, 2, 1], 2),
+])  # fmt: skip
+def test_over_all_clusters(limits: dict[str, int], nodes: list[int], begun: int) -> None:
+    here = limited(**limits)
+    waiting = [record(number, tenant="llm") for number in range(len(nodes))]
+    actions = decide(here, waiting, {n: job(size, tenant="llm") for n, size in enumerate(nodes)}, NOW)
+    assert sum(isinstance(action, Start) for action in actions) == begun
+    for action in actions:
+        assert isinstance(action, Start) or "it may have at one time in all clusters of fleet" in action.reason
+
+
+def test_a_limit_of_one_cluster_sends_work_to_another() -> None:
+    here = limited(own={"nodes": 1})
+    waiting = [record(number, tenant="llm") for number in range(3)]
+    specs = {number: job(1, tenant="llm") for number in range(3)}
+    assert goes(decide(here, waiting, specs, NOW)) == ["a", "b", "b"]
+    held = with_more({}, "llm", place_of(here, "a"), "a")
+    assert goes(decide(here, waiting, specs, NOW, held=held)) == ["b", "b", "b"]
+    assert "1 of the 1 nodes it may have at one time in a" in over(here, held, "llm", place_of(here, "a"))
+
+
+def test_who_is_at_its_limit_keeps_nothing_from_others() -> None:
+    here = limited(accelerators=8)
+    waiting = [record(0, tenant="llm"), record(1, tenant="llm"), record(2, tenant="vision")]
+    specs = {0: job(1, tenant="llm"), 1: job(1, tenant="llm"), 2: job(4, tenant="vision")}
+    assert goes(decide(here, waiting, specs, NOW)) == ["a", "-", "b"]
+
+
+def test_what_is_held_is_what_engines_have() -> None:
+    here = limited()
+    at = place_of(here, "a")
+    records = [record(1, tenant="llm", placement=at.to_json(), cluster="a", state=State.RUNNING),
+               record(2, tenant="llm", placement=at.to_json(), cluster="b", state=State.QUEUED), record(3)]  # fmt: skip
+    assert held_by(records) == {("llm", "a"): Held(8, 1, 1), ("llm", "b"): Held(8, 1, 1), ("llm", ""): Held(16, 2, 2)}
+
+
+def test_a_move_stays_within_the_limits() -> None:
+    here = limited(accelerators=8)
+    there = place_of(here, "a")
+    waits = record(1, state=State.QUEUED, placement=there.to_json(), cluster="a", submitted=NOW - 100, tenant="llm")
+    held = held_by([waits])
+    busy = here
+    for _ in range(4):
+        busy = taken(busy, there)
+    [move] = moves(busy, [waits], {1: job(1, tenant="llm")}, NOW, 60, held)
+    assert move.placement.cluster == "b", "what it has where it waits it gives back"
+    held = with_more(held, "llm", place_of(here, "b"), "b")
+    assert not moves(busy, [waits], {1: job(1, tenant="llm")}, NOW, 60, held)
+
+
+def test_more_than_the_limit_is_refused_at_once(store: Store) -> None:
+    here = limited(accelerators=8, max_time=Duration("1 h"), submitted=1)
+    with pytest.raises(SpecError, match="tenant llm may have 8 at one time in fleet"):
+        api.submit(job(2, tenant="llm"), here, store=store)
+    with pytest.raises(SpecError, match="2 h is more than the 1 h of tenant llm"):
+        api.submit(job(1, tenant="llm", time_limit="2 h"), here, store=store)
+    api.submit(job(1, tenant="llm"), here, store=store)
+    with pytest.raises(InputError, match="has 1 jobs in fleet that run or wait, it may have 1"):
+        api.submit(job(1, tenant="llm"), here, store=store)
+    assert api.submit(job(1, tenant="vision"), here, store=store)
+
+
+BUDGETS = [{"tenant": "llm", "per": "day", "limit": "30 USD"}, {"tenant": "llm", "per": "month", "limit": "100 USD"}]
+
+
+def test_two_budgets_of_one_tenant_are_two(store: Store) -> None:
+    here = fleet({"a": 4}, {"a": 10.0}, budgets=BUDGETS)
+    now = 1_700_000_000.0  # in the middle of a month
+    old = api.submit(job(1, tenant="llm", time_limit="1 h"), here, store=store)
+    with store.writing() as database:
+        database.execute("UPDATE jobs SET state = 'COMPLETED', ended = ?, dollars = 95 WHERE id = ?",
+                         (now - 5 * 86_400, old.id))  # fmt: skip
+    assert spent(store, here.spec.budgets, now) == {("llm", "day"): 0.0, ("llm", "month"): 95.0}
+    asked = job(1, tenant="llm", time_limit="1 h")
+    for kept, reason in ((95.0, "has 5.00 USD of its 100 USD left this month"), (85.0, "")):
+        answer = place(asked, Fleet(here.spec, here.clusters, {("llm", "month"): kept}), now=now)
+        assert bool(reason) is isinstance(answer, tuple) and reason in str(answer)
+
+
+def test_what_is_promised_is_not_spent_twice(store: Store) -> None:
+    here = fleet({"a": 4}, {"a": 10.0}, budgets=BUDGETS)
+    waiting = [record(number, tenant="llm") for number in range(4)]
+    specs = {number: job(1, tenant="llm", time_limit="1 h") for number in range(4)}
+    actions = decide(here, waiting, specs, NOW)
+    assert goes(actions) == ["a", "a", "a", "-"], "three cost the 30 USD of the day"
+    assert isinstance(actions[3], Hold) and "0.00 USD of its 30 USD left this day" in actions[3].reason
+    held = [api.submit(specs[0], here, store=store) for _ in range(3)]
+    broker = Broker(store, here)
+    assert broker.step() == 3 and broker.step() == 0
+    with pytest.raises(SpecError, match="left this day"):
+        api.submit(specs[0], here, store=store)
+    held[0].cancel()
+    assert api.submit(specs[0], here, store=store), "what was promised to it is free again"
+
+
+def test_what_begins_later_leaves_its_nodes_to_others_until_then() -> None:
+    here = fleet({"a": 1, "b": 1})
+    later = replace(place_of(here, "a"), begin=3600.0)
+    assert taken(here, later) is here
+    waits = record(1, state=State.QUEUED, placement=later.to_json(), cluster="a", submitted=NOW - 100)
+    assert not moves(here, [waits], {1: job(1)}, NOW, 60), "it does not wait in vain"
+    assert moves(taken(here, place_of(here, "a")), [waits], {1: job(1)}, NOW + 3700, 60)
+
+
+def test_a_deadline_counts_from_the_submission(store: Store) -> None:
+    here = fleet({"a": 1})
+    asked: JobSpec = job(1, deadline="10 min", time_limit="5 min")
+    held = api.submit(asked, here, store=store)
+    now = [time.time() + 240]
+    broker = Broker(store, here, clock=lambda: now[0])
+    broker.fleet = taken(here, place_of(here, "a"))
+    broker.step()
+    assert broker.specs[held.id].deadline is not None and 355 < broker.specs[held.id].deadline.to("s") <= 361
+    now[0] += 361
+    broker.step()
+    assert held.look().state is State.FAILED and held.record.reason == "its deadline passed before it began"

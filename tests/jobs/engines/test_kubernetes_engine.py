@@ -1,0 +1,183 @@
+"""Handing over, finding, ending and reading of jobs, against an API server in memory that keeps its few rules."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from supercloud.errors import EngineError
+from supercloud.jobs.engine import Unsure
+from supercloud.jobs.engines.kubernetes.api import Api, Refusal
+from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
+from supercloud.jobs.placement import Placement
+from supercloud.jobs.pods import Pods
+from supercloud.jobs.states import State
+from supercloud.jobs.submission import Submission
+from supercloud.spec import JobSpec
+from supercloud.spec.fleet import Connection
+
+AT = Placement("pod", "train", 1, 8, 8, "h100-sxm", "h100", pods=Pods("kueue", "nvidia.com/gpu"))
+SETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/llm/jobsets"
+
+
+class Memory:
+    """Objects by path; names are taken once, and a deletion may say which version it means."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, dict[str, Any]] = {}
+        self.requests: list[tuple[str, str]] = []
+        self.fail: Callable[[str, str], tuple[int, dict[str, Any]] | None] = lambda method, path: None
+        self.logs: dict[str, bytes] = {}
+
+    def send(self, method: str, path: str, body: bytes | None, kind: str) -> tuple[int, bytes]:
+        url = urlsplit(path)
+        self.requests.append((method, url.path))
+        if answer := self.fail(method, url.path):
+            return answer[0], json.dumps(answer[1]).encode()
+        if url.path.endswith("/log"):
+            return 200, self.logs[url.path]
+        code, said = self.answer(method, url.path, json.loads(body) if body else {}, parse_qs(url.query))
+        return code, json.dumps(said).encode()
+
+    def answer(self, method: str, path: str, body: dict[str, Any], query: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        if method == "POST":
+            place = f"{path}/{body['metadata']['name']}"
+            if place in self.objects:
+                return 409, {"reason": "AlreadyExists", "message": "it is there"}
+            number = len(self.objects)
+            body["metadata"] |= {
+                "uid": f"u{number}",
+                "resourceVersion": "1",
+                "creationTimestamp": "2026-11-21T00:00:00Z",
+            }
+            self.objects[place] = body
+            return 201, body
+        if path in self.objects:
+            there = self.objects[path]
+            if method == "DELETE":
+                wanted = body.get("preconditions", {}).get("resourceVersion", there["metadata"]["resourceVersion"])
+                if wanted != there["metadata"]["resourceVersion"]:
+                    return 409, {"reason": "Conflict", "message": "it changed"}
+                del self.objects[path]
+            return 200, there
+        found = [item for place, item in sorted(self.objects.items()) if place.startswith(f"{path}/")]
+        if found or method == "GET" and path.endswith(("jobsets", "workloads", "pods", "jobs", "nodes")):
+            return 200, {"items": found, "metadata": {}}
+        return 404, {"reason": "NotFound", "message": "there is none"}
+
+
+@pytest.fixture
+def server() -> Memory:
+    return Memory()
+
+
+@pytest.fixture
+def engine(server: Memory, tmp_path: Path) -> KubernetesEngine:
+    return KubernetesEngine(Connection(engine="kubernetes"), tmp_path, server)
+
+
+def prepared(engine: KubernetesEngine, key: str = "k", **fields: Any) -> Submission:
+    said = {"name": "job", "command": ["x"], "image": "a/b:1", "tenant": "llm", "accelerators": {"count": 8}}
+    return engine.prepare(JobSpec.model_validate(said | fields), AT, key)
+
+
+def test_submitting_twice_makes_one(engine: KubernetesEngine, server: Memory, tmp_path: Path) -> None:
+    one = engine.submit(prepared(engine))
+    other = KubernetesEngine(Connection(engine="kubernetes"), tmp_path / "elsewhere", server).submit(prepared(engine))
+    assert one == other and len(server.objects) == 1
+    assert engine.submit(prepared(engine, "k2")) != one
+
+
+def test_an_array_is_an_object_a_task(engine: KubernetesEngine, server: Memory) -> None:
+    ref = engine.submit(prepared(engine, array=4))
+    names = sorted(place.rpartition("/")[2] for place in server.objects)
+    assert [name[-2:] for name in names] == ["-0", "-1", "-2", "-3"]
+    assert engine.poll([ref])[ref].state is State.QUEUED
+    engine.cancel(ref)
+    assert not server.objects
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (403, "kubectl auth can-i create jobsets --namespace llm"),
+        (404, "is there a namespace llm"),
+        (400, "unknown field"),
+        (401, "kubectl auth whoami"),
+    ],
+)
+def test_a_refusal_says_what_next(engine: KubernetesEngine, server: Memory, code: int, said: str) -> None:
+    server.fail = lambda method, path: (code, {"reason": "No", "message": "unknown field x"})
+    with pytest.raises(EngineError, match=said) as refused:
+        engine.submit(prepared(engine))
+    assert not isinstance(refused.value, Unsure)
+
+
+def test_a_key_is_looked_up_where_it_was_sent(engine: KubernetesEngine, server: Memory,
+                                              monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    ref = engine.submit(prepared(engine))
+    monkeypatch.setattr("time.time", lambda: 2e9)
+    assert engine.find(["k", "other"], 2e9 - 10) == {"k": ref, "other": None}
+    server.objects.clear()
+    assert engine.find(["k"], 2e9 - 10) == {"k": None}, "it would still be there, even if it had ended"
+    assert engine.find(["k"], 2e9 - 30 * 86400) == {}, "it may have ended and been cleaned up: who knows"
+
+
+def test_only_what_waits_is_taken_back(engine: KubernetesEngine, server: Memory) -> None:
+    waits, runs = engine.submit(prepared(engine, "a")), engine.submit(prepared(engine, "b"))
+    place = next(place for place, item in server.objects.items() if item["metadata"]["uid"] == "u1")
+    server.objects[place]["spec"]["suspend"] = False
+    for ref in (waits, runs, waits):
+        engine.recall(ref)
+    assert list(server.objects) == [place]
+
+
+def test_what_begins_just_now_is_not_taken_back(engine: KubernetesEngine, server: Memory) -> None:
+    ref = engine.submit(prepared(engine))
+    ((place, item),) = server.objects.items()
+
+    def begins(method: str, path: str) -> None:
+        if method == "DELETE":
+            item["spec"]["suspend"] = False
+            item["metadata"]["resourceVersion"] = "2"
+
+    server.fail = begins
+    engine.recall(ref)
+    assert list(server.objects) == [place]
+
+
+def test_a_list_that_changed_too_much_is_read_again(server: Memory) -> None:
+    pages = iter([(200, {"items": [{"n": 1}], "metadata": {"continue": "x"}}), (410, {"reason": "Expired"}),
+                  (200, {"items": [{"n": 1}, {"n": 2}], "metadata": {}})])  # fmt: skip
+    server.fail = lambda method, path: next(pages)
+    assert [item["n"] for item in Api(server).pages("/api/v1/pods")] == [1, 1, 2]
+    server.fail = lambda method, path: (410, {"reason": "Expired", "message": "too old"})
+    with pytest.raises(Refusal, match="too old"):
+        list(Api(server).pages("/api/v1/pods"))
+
+
+def test_a_log_grows_by_what_is_new_and_outlives_its_pods(engine: KubernetesEngine, server: Memory) -> None:
+    engine.submit(prepared(engine))
+    pods = "/api/v1/namespaces/llm/pods"
+    for name in ("a", "b"):
+        meta = {"name": name, "namespace": "llm", "uid": name}
+        server.objects[f"{pods}/{name}"] = {"metadata": meta, "status": {"phase": "Running"}}
+        server.logs[f"{pods}/{name}/log"] = f"2026-01-01T00:00:00.1Z {name} one\n2026-01-01T00:00:00.2Z unfini".encode()
+    assert engine.read_log("k", 0) == b"a one\nb one\n"
+    server.logs[f"{pods}/b/log"] = b"2026-01-01T00:00:00.1Z b one\n2026-01-01T00:00:00.2Z unfinished\n"
+    assert engine.read_log("k", 12) == b"unfinished\n"
+    server.objects.clear()
+    assert engine.read_log("k", 0) == b"a one\nb one\nunfinished\n"
+    assert engine.read_log("stranger", 0) == b""
+
+
+def test_no_configuration_is_said_with_what_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
+    with pytest.raises(EngineError, match="set KUBECONFIG, or connect"):
+        engine.poll(["jobset/llm/job-1/1795226340"])

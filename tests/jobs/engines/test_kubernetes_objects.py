@@ -1,0 +1,260 @@
+"""What is said to Kubernetes for a job, and what is refused before anything is said."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from supercloud.errors import EngineError
+from supercloud.jobs.engines.kubernetes.arrays import task
+from supercloud.jobs.engines.kubernetes.container import _ONE, _SEVERAL, _START, verbatim
+from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
+from supercloud.jobs.engines.kubernetes.names import Ref, object_name
+from supercloud.jobs.placement import Placement, place
+from supercloud.plan.kubernetes_names import resource_of, topology_of
+from supercloud.plan.model import Plan
+from supercloud.plan.resolve import resolve
+from supercloud.spec import JobSpec
+from supercloud.spec.fleet import Connection
+from supercloud.spec.loader import loads
+
+PLAN = """
+name: pod
+site: {kind: onprem, location: stockholm}
+scheduler: {kind: kubernetes, version: "1.36"}
+pools:
+  - {name: train, machine: dgx-h100, nodes: 64, fabrics: [compute]}
+  - {name: nvl, machine: dgx-gb200, nodes: 36, fabrics: [domains]}
+  - {name: cut, machine: dgx-h100, nodes: 2, slicing: {mig: {1g.10gb: 7}}}
+  - {name: cpu, machine: cpu-6740e, nodes: 3}
+fabrics:
+  - {name: compute, kind: infiniband, shape: rail-optimized, switch: nvidia-qm9700}
+  - {name: domains, kind: infiniband, shape: rail-optimized, switch: nvidia-qm9700}
+storage:
+  - {name: scratch, kind: lustre, capacity: 2 PiB, tier: best, mount: /scratch}
+tenants: [{name: llm, share: 1, priority: high}]
+"""
+
+
+@pytest.fixture(scope="module")
+def kubernetes() -> Plan:
+    return resolve(loads(PLAN))
+
+
+@pytest.fixture
+def made(kubernetes: Plan, tmp_path: Path) -> Callable[..., dict[str, Any]]:
+    """The object of a job from its fields."""
+
+    def make(plan: Plan = kubernetes, key: str = "key", **fields: Any) -> dict[str, Any]:
+        said = {"name": "job", "command": ["train"], "image": "registry.example.com/a:1", "tenant": "llm"}
+        if "script" in fields:
+            del said["command"]
+        job = JobSpec.model_validate(said | fields)
+        at = place(job, plan)
+        assert isinstance(at, Placement), at
+        assert Placement.of_json(at.to_json()) == at
+        engine = KubernetesEngine(Connection(engine="kubernetes", context="lab"), tmp_path)
+        submission = engine.prepare(job, at, key)
+        assert submission.argv == ("kubectl", "--context=lab", "create", "--filename=-")
+        body: dict[str, Any] = yaml.safe_load(submission.stdin)
+        return body
+
+    return make
+
+
+def job_of(body: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = body["spec"]["replicatedJobs"][0]["template"]["spec"]
+    return found
+
+
+def main_of(body: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = job_of(body)["template"]["spec"]["containers"][0]
+    return found
+
+
+def env_of(body: dict[str, Any]) -> dict[str, str]:
+    return {item["name"]: item.get("value", "") for item in main_of(body)["env"]}
+
+
+def test_a_gang_in_a_tenants_queue(made: Callable[..., dict[str, Any]]) -> None:
+    body = made(accelerators={"type": "h100", "count": 64}, priority="high", time_limit="2 h", retries=3,
+                retry_rules=[{"exit_codes": [42, 7], "action": "retry"}])  # fmt: skip
+    labels = body["metadata"]["labels"]
+    assert (body["metadata"]["namespace"], labels["kueue.x-k8s.io/queue-name"]) == ("llm", "llm")
+    assert labels["kueue.x-k8s.io/priority-class"] == "high" and body["spec"]["suspend"] is True
+    job = job_of(body)
+    assert (job["parallelism"], job["completions"], job["backoffLimit"]) == (8, 8, 0)
+    assert job["activeDeadlineSeconds"] == 7200
+    assert main_of(body)["resources"] == {"limits": {"nvidia.com/gpu": "8"}}
+    assert job["template"]["spec"]["nodeSelector"] == {"supercloud.dev/pool": "train"}
+    assert job["template"]["metadata"]["annotations"]["kueue.x-k8s.io/podset-preferred-topology"] == (
+        "topology.supercloud.dev/su"
+    )
+    rules = body["spec"]["failurePolicy"]
+    assert rules["maxRestarts"] == 3 and [rule["action"] for rule in rules["rules"]] == [
+        "RestartJobSet", "RestartJobSet", "FailJobSet"]  # fmt: skip
+    assert rules["rules"][1]["onJobFailureMessagePatterns"] == ["exit code (7|42) "]
+    assert job["podFailurePolicy"]["rules"][1]["onExitCodes"]["values"] == [7, 42]
+
+
+def test_no_exit_code_that_nobody_named_ends_a_job_by_a_rule(made: Callable[..., dict[str, Any]]) -> None:
+    """Pods that are stopped because the queue wants their nodes end with one, and their job goes on later."""
+    rules = job_of(made())["podFailurePolicy"]["rules"]
+    assert [list(rule) for rule in rules] == [["action", "onPodConditions"]]
+
+
+def test_groups_stay_in_their_domains(made: Callable[..., dict[str, Any]]) -> None:
+    body = made(parallelism={"tensor": 16, "data": 8}, accelerators={"type": "gb200", "count": 128})
+    wishes = job_of(body)["template"]["metadata"]["annotations"]
+    assert wishes["kueue.x-k8s.io/podset-slice-required-topology"] == "topology.supercloud.dev/scale-up"
+    assert wishes["kueue.x-k8s.io/podset-slice-size"] == "4"
+
+
+def test_what_is_insisted_on_is_required(made: Callable[..., dict[str, Any]]) -> None:
+    body = made(accelerators={"type": "h100", "count": 64}, place={"near": "leaf"})
+    wishes = job_of(body)["template"]["metadata"]["annotations"]
+    assert wishes["kueue.x-k8s.io/podset-required-topology"] == "topology.supercloud.dev/su"
+
+
+def test_where_tasks_meet(made: Callable[..., dict[str, Any]]) -> None:
+    env = env_of(made(accelerators={"type": "h100", "count": 16}))
+    first = "$(SUPERCLOUD_OBJECT)-workers-0-0.$(SUPERCLOUD_OBJECT)"
+    assert env["MASTER_ADDR"] == env["PET_MASTER_ADDR"] == first
+    assert env["JAX_COORDINATOR_ADDRESS"] == f"{first}:{env['MASTER_PORT']}"
+    assert (env["NNODES"], env["WORLD_SIZE"], env["PET_NNODES"], env["JAX_NUM_PROCESSES"]) == ("2",) * 4
+    assert env["PET_NPROC_PER_NODE"] == "8"
+    names = list(env)
+    assert names.index("SUPERCLOUD_OBJECT") < names.index("MASTER_ADDR"), "only earlier variables are filled in"
+
+
+def test_instances_and_whole_cpu_nodes(made: Callable[..., dict[str, Any]]) -> None:
+    body = made(accelerators={"count": 1, "profile": "1g.10gb"})
+    assert main_of(body)["resources"] == {"limits": {"nvidia.com/mig-1g.10gb": "1"}}
+    cpus = made(nodes=2)
+    assert main_of(cpus)["resources"] == {"requests": {"cpu": "49"}}, "a second pod does not fit on 96 threads"
+    assert resource_of("nvidia.com/gpu", "mig", "1g.10gb+me") == "nvidia.com/mig-1g.10gb.me"
+
+
+def test_secrets_by_reference_and_pinned_nodes(made: Callable[..., dict[str, Any]]) -> None:
+    body = made(secrets=[{"env": "TOKEN", "name": "hub.token"}], accelerators={"count": 8},
+                place={"nodes": ["train-0007"]})  # fmt: skip
+    reference = next(item for item in main_of(body)["env"] if item["name"] == "TOKEN")
+    assert reference["valueFrom"] == {"secretKeyRef": {"name": "supercloud-secrets", "key": "hub.token"}}
+    affinity = job_of(body)["template"]["spec"]["affinity"]["nodeAffinity"]
+    terms = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert terms[0]["matchExpressions"][0]["values"] == ["train-0007"]
+
+
+def test_a_task_of_an_array(made: Callable[..., dict[str, Any]]) -> None:
+    body = task(made(array=3), 2, "job-x-2")
+    labels = job_of(body)["template"]["metadata"]["labels"]
+    assert (labels["supercloud.dev/object"], labels["supercloud.dev/array-index"]) == ("job-x-2", "2")
+    assert labels["supercloud.dev/job"] == body["metadata"]["labels"]["supercloud.dev/job"] != "job-x-2"
+
+
+VOLCANO = PLAN.replace('version: "1.36"}', 'version: "1.36", queue: volcano}')
+
+
+def test_the_same_job_for_volcano(made: Callable[..., dict[str, Any]]) -> None:
+    body = made(resolve(loads(VOLCANO)), parallelism={"tensor": 16, "data": 8}, retries=1,
+                accelerators={"type": "gb200", "count": 128}, time_limit="1 h")  # fmt: skip
+    spec = body["spec"]
+    assert (spec["schedulerName"], spec["queue"], spec["minAvailable"]) == ("volcano", "llm", 32)
+    (group,) = spec["tasks"]
+    assert group["partitionPolicy"] == {"totalPartitions": 8, "partitionSize": 4, "networkTopology": {
+        "mode": "hard", "highestTierName": "scale-up"}}  # fmt: skip
+    assert spec["networkTopology"]["mode"] == "soft"
+    assert group["template"]["spec"]["activeDeadlineSeconds"] == 3600
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"image": None}, "has no image"),
+        ({"image": "/images/a.sqsh"}, "is a file"),
+        ({"script": "srun x", "nodes": 2}, "nothing that starts the others"),
+        ({"script": "x" * 130_000}, "put it into the image"),
+        ({"deadline": "1 d"}, "neither a time to begin"),
+        ({"after": ["1"]}, "starts nothing after something else"),
+        ({"array": 1001}, "at most 1000"),
+    ],
+)
+def test_what_has_no_place_there_is_refused(made: Callable[..., dict[str, Any]], fields: dict[str, Any],
+                                            said: str) -> None:  # fmt: skip
+    with pytest.raises(EngineError, match=said):
+        made(**fields)
+
+
+def test_a_cluster_of_slurm_is_refused(made: Callable[..., dict[str, Any]], plan: Plan) -> None:
+    with pytest.raises(EngineError, match="not planned for Kubernetes"):
+        made(plan, accelerators={"count": 8})
+
+
+def test_a_checkpoint_must_lie_on_a_file_system(made: Callable[..., dict[str, Any]], kubernetes: Plan) -> None:
+    body = made(checkpoint={"path": "/scratch/ckpt"})
+    assert {"name": "fs-scratch", "mountPath": "/scratch"} in main_of(body)["volumeMounts"]
+    lost = JobSpec.model_validate({"name": "j", "command": ["x"], "checkpoint": {"path": "/scratchy"}})
+    answers = place(lost, kubernetes)
+    assert isinstance(answers, tuple) and "is on no file system" in answers[0].reason
+
+
+def expanded(text: str, known: dict[str, str]) -> str:
+    """What the kubelet makes of a text: its rules, in the words of the API's documentation."""
+    out, at = "", 0
+    while at < len(text):
+        if text.startswith("$$", at):
+            out, at = out + "$", at + 2
+        elif text.startswith("$(", at) and (end := text.find(")", at)) > 0 and text[at + 2 : end] in known:
+            out, at = out + known[text[at + 2 : end]], end + 1
+        else:
+            out, at = out + text[at], at + 1
+    return out
+
+
+@given(st.text(st.sampled_from("$()ab{}`'\" \\;|&"), max_size=30))
+def test_no_text_is_filled_in_by_the_kubelet(text: str) -> None:
+    assert expanded(verbatim(text), {"a": "FILLED", "b": "FILLED"}) == text
+
+
+def run(shell: str, argv: list[str], **env: str) -> subprocess.CompletedProcess[str]:
+    told = {"PATH": "/usr/bin:/bin", "NODE_RANK": "1", "SUPERCLOUD_EPOCH_BEFORE": "10000", "SUPERCLOUD_RESTART": "2"}
+    return subprocess.run(["sh", "-c", shell, "sh", *argv], env=told | env, capture_output=True, text=True, timeout=30)
+
+
+def test_a_program_gets_its_words_as_they_are() -> None:
+    said = "$(touch /hacked) 'quoted' \"twice\" \\ ; exit 1"
+    script = 'echo "$RANK $LOCAL_RANK $SUPERCLOUD_EPOCH $1"'
+    done = run(_START + _ONE, ["sh", "-c", script, "sh", said])
+    assert (done.returncode, done.stdout) == (0, f"1 0 10003 {said}\n")
+
+
+def test_several_tasks_of_a_pod_end_together() -> None:
+    show = run(_START + _SEVERAL, ["sh", "-c", "echo $RANK $LOCAL_RANK"], LOCAL_WORLD_SIZE="2")
+    assert sorted(show.stdout.splitlines()) == ["2 0", "3 1"] and show.returncode == 0
+    fails = run(
+        _START + _SEVERAL, ["sh", "-c", '[ "$LOCAL_RANK" = 0 ] && exec sleep 300; exit 5'], LOCAL_WORLD_SIZE="2"
+    )
+    assert fails.returncode == 5
+
+
+def test_names_follow_from_keys_and_have_room_for_pods() -> None:
+    name = object_name("a" * 40, "key")
+    assert name == object_name("a" * 40, "key") != object_name("a" * 40, "key.e1")
+    assert len(f"{name}-workers-0-99999-abcde") <= 63
+    ref = Ref("jobset", "llm", name, 1795226340, 3)
+    assert Ref.parse(str(ref)) == ref and ref.objects == (f"{name}-0", f"{name}-1", f"{name}-2")
+    assert Ref.parse("4711") is None
+
+
+def test_one_topology_per_flavor_has_every_level_once(kubernetes: Plan) -> None:
+    """Where fabrics of several depths meet, a level's name comes twice in the plan."""
+    labels = topology_of(kubernetes, kubernetes.pool("nvl")).labels
+    assert len(set(labels)) == len(labels)
+    assert labels[-2:] == ("topology.supercloud.dev/scale-up", "kubernetes.io/hostname")

@@ -1,0 +1,160 @@
+"""How jobs are, read from answers that a real API server gave."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
+from supercloud.jobs.engines.kubernetes.nodes import node_states, waiting_work
+from supercloud.jobs.engines.kubernetes.reasons import pod_reason, queue_reason
+from supercloud.jobs.states import State
+from supercloud.spec.fleet import Connection
+
+RECORDINGS = Path(__file__).resolve().parents[1] / "recordings"
+LISTS = ("jobsets", "workloads", "jobs", "pods", "nodes")
+
+
+def recorded(name: str) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = json.loads((RECORDINGS / f"kubernetes-{name}.json").read_text())["items"]
+    return items
+
+
+class Recorded:
+    """Lists as they were recorded, selected by label and in pages of two."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def send(self, method: str, path: str, body: bytes | None, kind: str) -> tuple[int, bytes]:
+        assert method == "GET"
+        url = urlsplit(path)
+        query = {name: values[0] for name, values in parse_qs(url.query).items()}
+        name = url.path.rpartition("/")[2]
+        if name not in LISTS or "/vision/" not in url.path:
+            return 404, b'{"reason": "NotFound", "message": "there is none"}'
+        items = recorded(name)
+        if match := re.fullmatch(r"(\S+) in \((.*)\)", query.get("labelSelector", "")):
+            items = [item for item in items if item["metadata"]["labels"].get(match[1]) in match[2].split(",")]
+        start = int(query.get("continue", "0"))
+        self.asked.append(name)
+        more = {"continue": str(start + 2)} if start + 2 < len(items) else {}
+        return 200, json.dumps({"items": items[start : start + 2], "metadata": more}).encode()
+
+
+REFS = {
+    item["metadata"]["annotations"]["supercloud.dev/name"]: f"jobset/vision/{item['metadata']['name']}/1795226340"
+    for item in recorded("jobsets")
+}
+QUOTA = "the quota of its tenant is in use: 128 more nvidia.com/gpu of pool train are needed"
+TAKEN = "work of a higher priority, or whose quota it had borrowed, took its nodes"
+
+
+@pytest.mark.parametrize(
+    ("name", "state", "attempt", "code", "reason"),
+    [
+        ("fine", State.COMPLETED, 1, 0, ""),
+        ("bad", State.FAILED, 1, 3, "ended with exit code 3"),
+        ("again", State.FAILED, 2, 42, "ended with exit code 42"),
+        ("slow", State.TIMEOUT, 1, None, "it ran longer than its time limit"),
+        ("lost", State.NODE_FAIL, 1, None, "a node was lost under it"),
+        ("runs", State.RUNNING, 1, None, ""),
+        ("low", State.QUEUED, 2, None, f"{TAKEN}; {QUOTA}"),
+    ],
+)
+def test_every_end_and_every_wait(tmp_path: Path, name: str, state: State, attempt: int, code: int | None,
+                                  reason: str) -> None:  # fmt: skip
+    engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path, Recorded())
+    status = engine.poll([REFS[name]])[REFS[name]]
+    assert (status.state, status.attempt, status.exit_code, status.reason) == (state, attempt, code, reason)
+    assert (status.ended is not None) == state.is_final
+    if state is not State.QUEUED:
+        assert status.started and status.started <= (status.ended or status.started)
+
+
+def test_many_are_asked_for_with_few_questions(tmp_path: Path) -> None:
+    transport = Recorded()
+    engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path, transport)
+    strangers = ["4711", "jobset/vision/never-0/1", "pod/vision/x/1", "jobset/vision/x/y"]
+    known = engine.poll([*REFS.values(), *strangers])
+    assert set(known) == set(REFS.values())
+    pages = {name: transport.asked.count(name) for name in set(transport.asked)}
+    assert set(pages) == {"jobsets", "workloads", "jobs", "pods"}, "one list of each, whatever the number of jobs"
+    assert pages["jobsets"] == -(-len(REFS) // 2)
+
+
+def test_what_is_gone_before_its_time_was_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path, Recorded())
+    monkeypatch.setattr("time.time", lambda: 1795226340.0)
+    young, old = "jobset/vision/gone-1/1795226000", "jobset/vision/gone-1/1700000000"
+    assert engine.poll([young, old]) == {young: engine.poll([young])[young]}
+    assert engine.poll([young])[young].state is State.CANCELLED
+
+
+def test_nodes_with_what_is_on_them() -> None:
+    nodes = {node.host: node for node in node_states(recorded("nodes"), recorded("pods"), {"nvidia.com/gpu"})}
+    (busy,) = [node for node in nodes.values() if node.in_use]
+    assert (busy.in_use, busy.state) == (8, "up") and busy.until
+    assert nodes["nvl-0001"].in_use == 0 and nodes["nvl-0001"].until is None
+
+
+def test_nodes_that_take_no_work() -> None:
+    good, taken_out, down = (json.loads(json.dumps(recorded("nodes")[0])) for _ in range(3))
+    taken_out["spec"]["taints"] = [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}]
+    down["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    assert [node.state for node in node_states([good, taken_out, down], [], ())] == ["up", "drained", "down"]
+
+
+def test_what_waits_is_summed_by_pool() -> None:
+    assert [(item.partition, item.nodes, item.jobs) for item in waiting_work(recorded("workloads"))] == [
+        ("train", 64, 1)
+    ]
+
+
+def waiting(message: str, **more: Any) -> dict[str, Any]:
+    reserved = {"type": "QuotaReserved", "status": "False", "reason": "Pending", "message": message}
+    return {"spec": {"active": True}, "status": {"conditions": [reserved]}} | more
+
+
+PREFIX = "couldn't assign flavors to pod set workers: "
+
+
+@pytest.mark.parametrize(
+    ("message", "sentence"),
+    [
+        (f'{PREFIX}topology "fabric" allows to fit only 4 out of 5 pod(s)',
+         "only 4 of the 5 nodes it needs are free within one su"),
+        (f'{PREFIX}flavor old doesn\'t match node affinity, topology "fabric" doesn\'t allow to fit any of 2 slice(s)',
+         "only 0 of the 2 groups of nodes that belong together it needs are free within one su"),
+        (f"{PREFIX}flavor nvl doesn't match node affinity", "the nodes it needs are not free within one su"),
+        (f"{PREFIX}insufficient unused quota for nvidia.com/gpu in flavor train, 8 more needed",
+         "the quota of its tenant is in use: 8 more nvidia.com/gpu of pool train are needed"),
+        (f"{PREFIX}insufficient quota for nvidia.com/gpu in flavor train, previously considered podsets requests (0) + "
+         "current podset request (600) > maximum capacity (512)",
+         "its tenant can never have more than 512 nvidia.com/gpu of pool train; cancel it and ask for less"),
+        ("LocalQueue llm doesn't exist", "there is no queue llm in its namespace; set tenant to one of the cluster"),
+        ("ClusterQueue llm is inactive", "Kueue says: ClusterQueue llm is inactive"),
+    ],
+)  # fmt: skip
+def test_what_kueue_says_as_a_sentence(message: str, sentence: str) -> None:
+    assert queue_reason(waiting(message), "su") == sentence
+
+
+def test_who_holds_it() -> None:
+    assert queue_reason(None) == "Kueue has not looked at it yet"
+    assert queue_reason(waiting("", spec={"active": False})).endswith("an administrator holds it")
+    assert queue_reason({"spec": {}, "status": {}}) == "it waits for its turn"
+
+
+def test_why_a_pod_does_not_run() -> None:
+    state = {"waiting": {"reason": "ImagePullBackOff", "message": "manifest unknown"}}
+    broken = {"status": {"containerStatuses": [{"state": state}]}}
+    unplaced = {"status": {"conditions": [{"type": "PodScheduled", "reason": "Unschedulable", "message": "0/4"}]}}
+    assert pod_reason([{}, broken]) == "its image cannot be pulled: manifest unknown"
+    assert pod_reason([unplaced]) == "its pods find no node: 0/4"
+    assert pod_reason([]) == "its nodes are given, its pods are being started"

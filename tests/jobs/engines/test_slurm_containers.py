@@ -1,0 +1,160 @@
+"""Programs and scripts in images: the real batch script in a real bash, with stand-ins for what a cluster may have."""
+
+from __future__ import annotations
+
+import subprocess
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from supercloud.jobs.engines.slurm.containers import fed, image_of
+from supercloud.jobs.engines.slurm.script import script
+from supercloud.jobs.placement import Placement
+from supercloud.jobs.shebang import interpreter
+from supercloud.spec import JobSpec
+
+SHELLCHECK = Path(sysconfig.get_path("scripts")) / "shellcheck"
+Make = Callable[..., JobSpec]
+AT = Placement("c", "p", 2, 8, 8, "h100-sxm", "h100")
+IMAGE: dict[str, Any] = {"image": "nvcr.io/nvidia/pytorch:26.01-py3", "workdir": "/", "checkpoint": {"path": "/tmp"}}
+
+# Runs the command of a step here, after its options; with pyxis it says so in its help.
+SRUN = """\
+#!/bin/sh
+if [ "$1" = --help ]; then
+    [ -z "$PYXIS" ] || echo '      --container-image=[USER@][REGISTRY#]IMAGE[:TAG]|PATH'
+    exit
+fi
+while :; do case $1 in --*) echo "$1" >>"$SAID"; shift ;; *) break ;; esac; done
+SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0 SLURM_NTASKS=1 SLURM_JOB_ID=7 exec "$@"
+"""
+APPTAINER = """\
+#!/bin/sh
+echo "$*" >>"$SAID"
+while [ "$1" != docker://nvcr.io/nvidia/pytorch:26.01-py3 ]; do shift; done
+shift; exec "$@"
+"""
+ENROOT = """\
+#!/bin/sh
+echo "$*" >>"$SAID"
+case $1 in
+create) echo "$3" >>"$MADE" ;;
+list) cat "$MADE" 2>/dev/null ;;
+start) while [ "$1" != supercloud-7 ]; do shift; done; shift; exec "$@" ;;
+esac
+"""
+
+
+@pytest.fixture
+def ran(tmp_path: Path) -> Callable[..., tuple[str, list[str]]]:
+    """Runs a batch script where these programs are; what it printed, and what those were told."""
+
+    def run(text: str, *programs: str, code: int = 0) -> tuple[str, list[str]]:
+        folder = tmp_path / "-".join(("bin", *programs))
+        folder.mkdir()
+        for name, body in (("srun", SRUN), ("apptainer", APPTAINER), ("enroot", ENROOT), ("scontrol", "#!/bin/sh\n")):
+            if name in (*programs, "srun", "scontrol"):
+                (folder / name).write_text(body)
+                (folder / name).chmod(0o755)
+        env = {"PATH": f"{folder}:/usr/bin:/bin", "HOME": str(tmp_path), "SAID": str(folder / "said"),
+               "MADE": str(folder / "made"), "TMPDIR": str(folder),
+               "PYXIS": "1" if "pyxis" in programs else ""}  # fmt: skip
+        done = subprocess.run(["bash", "-c", text], env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        assert done.returncode == code, done.stderr
+        said = folder / "said"
+        return done.stdout + done.stderr, said.read_text().splitlines() if said.exists() else []
+
+    return run
+
+
+HOME = "$HOME/.supercloud/slurm"
+SCRIPT = """\
+#!/usr/bin/env bash
+echo "$0 $RANK" | sed 's,.*supercloud-script,script,;s,[0-9]* 0, 0,'
+read -r line && echo "fed: $line"
+[[ -n $A ]] && echo 'it'"'s $A"
+"""
+
+
+@pytest.mark.parametrize("programs", [("pyxis",), ("apptainer",), ("enroot",)])
+def test_a_program_and_a_script(job: Make, ran: Callable[..., Any], programs: tuple[str, ...]) -> None:
+    said, _ = ran(script(job(["echo", "it's $A", "b"], **IMAGE), AT, "k", HOME), *programs)
+    assert said == "it's $A b\n"
+    asked = job(script=SCRIPT, env={"A": "a  b"}, **IMAGE)
+    said, told = ran(script(asked, AT, "k", HOME), *programs, "again")
+    assert said == "script. 0\nit's a  b\n", "nothing of the script is its input"
+    assert "--nodes=1" in told
+
+
+def test_pyxis_is_told_what_to_share(job: Make, ran: Callable[..., Any], tmp_path: Path) -> None:
+    _, told = ran(script(job(["true"], **IMAGE), AT, "k", HOME), "pyxis")
+    assert told[-4:] == [
+        "--container-image=nvcr.io#nvidia/pytorch:26.01-py3", "--no-container-mount-home",
+        f"--container-mounts=/:/,/tmp:/tmp,{tmp_path}/.supercloud/slurm:{tmp_path}/.supercloud/slurm",
+        "--container-workdir=/"]  # fmt: skip
+
+
+def test_apptainer_and_enroot_are_told_the_same(job: Make, ran: Callable[..., Any], tmp_path: Path) -> None:
+    text, spool = script(job(["true"], **IMAGE), AT, "k", HOME), tmp_path / ".supercloud/slurm"
+    _, told = ran(text, "apptainer")
+    assert f"exec --bind /:/,/tmp:/tmp,{spool}:{spool}" in told[-1] and "--pwd / docker://nvcr.io/" in told[-1]
+    _, told = ran(text, "enroot")
+    imported, made, started = told[-3:]
+    assert imported.startswith("import --output ") and imported.endswith("docker://nvcr.io#nvidia/pytorch:26.01-py3")
+    assert made.startswith("create --name supercloud-7 ")
+    for mount in ("/:/", "/tmp:/tmp", f"{spool}:{spool}"):
+        assert f"--mount {mount}" in started
+
+
+def test_a_cluster_without_any_says_so(job: Make, ran: Callable[..., Any]) -> None:
+    said, _ = ran(script(job(["true"], **IMAGE), AT, "k", HOME), code=78)
+    assert "neither pyxis, apptainer, singularity nor enroot" in said
+
+
+def test_a_bundle_is_for_slurm_itself(job: Make, ran: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "bundle").mkdir()
+    (tmp_path / "bundle/config.json").write_text("{}")
+    _, told = ran(script(job(["true"], image=f"{tmp_path}/bundle"), AT, "k", HOME), "pyxis")
+    assert told[-1] == f"--container={tmp_path}/bundle"
+
+
+@pytest.mark.parametrize("wish", [{}, {"retries": 2, "retry_rules": [{"exit_codes": [5], "action": "retry"}]}])
+def test_exit_codes_come_out(job: Make, ran: Callable[..., Any], wish: dict[str, Any]) -> None:
+    ran(script(job(script="exit 9", **IMAGE, **wish), AT, "k", HOME), "pyxis", code=9)
+    ran(script(job(["sh", "-c", "exit 4"], **IMAGE, **wish), AT, "k", HOME), "apptainer", code=4)
+
+
+@pytest.mark.parametrize("home", ["'/state/with space'", HOME])
+def test_batch_scripts_are_good_shell(job: Make, home: str) -> None:
+    retried = {"retries": 3, "retry_rules": [{"exit_codes": [42], "action": "retry"}]}
+    for asked in (job(["echo", "a"], **IMAGE, **retried), job(script=SCRIPT, **IMAGE), job(["a"], image="/a b/c.sqsh")):
+        text = script(asked, AT, "k", home, move=True)
+        command = [SHELLCHECK, "-s", "bash", "-e", "SC2016,SC2034", "-"]
+        done = subprocess.run(command, input=text, text=True, capture_output=True)
+        assert done.returncode == 0, done.stdout
+
+
+def test_a_script_may_hold_what_ends_it() -> None:
+    body = "cat <<END_OF_SCRIPT\nhello\nEND_OF_SCRIPT\n"
+    _, document = fed(body)
+    assert document == f"<<'END_OF_SCRIPT_'\n{body}END_OF_SCRIPT_\n"
+
+
+@pytest.mark.parametrize("image, name", [
+    ("nvcr.io/nvidia/pytorch:26.01-py3", "nvcr.io#nvidia/pytorch:26.01-py3"), ("ubuntu:24.04", "ubuntu:24.04"),
+    ("library/ubuntu", "library/ubuntu"), ("/images/a.sqsh", "/images/a.sqsh"),
+    ("localhost:5000/a/b", "localhost:5000#a/b"),
+])  # fmt: skip
+def test_images_as_pyxis_calls_them(image: str, name: str) -> None:
+    assert image_of(image) == name
+
+
+@pytest.mark.parametrize("first, words", [
+    ("#!/bin/bash -e", ("/bin/bash", "-e")), ("#!/usr/bin/env bash", ("bash",)), ("#! /bin/sh", ("/bin/sh",)),
+    ("#!/usr/bin/env -S bash -eu", ("bash", "-eu")), ("true", ()), ("#!", ()),
+])  # fmt: skip
+def test_what_runs_a_script(first: str, words: tuple[str, ...]) -> None:
+    assert interpreter(f"{first}\ntrue\n") == words

@@ -1,0 +1,63 @@
+"""Work that is shifted in time: what placement decides reaches the engine, counted from the present."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from jobs.test_objective import plan_of
+
+from supercloud.jobs import api
+from supercloud.jobs.placement import Placement, place, why_not
+from supercloud.jobs.states import State
+from supercloud.jobs.store import Store
+from supercloud.spec import JobSpec
+
+Make = Callable[..., JobSpec]
+
+
+def clean_at(hour: int) -> tuple[float, ...]:
+    """A day with one clean hour."""
+    return tuple(10.0 if at == hour % 24 else 500.0 for at in range(24))
+
+
+@pytest.mark.parametrize("ahead", [3, 7, 20])
+def test_it_is_counted_from_the_present(job: Make, ahead: int) -> None:
+    """Nobody says what time it is: the answer is about now."""
+    hour = int(time.time() // 3600)
+    plan = plan_of("a", hours=clean_at(hour + ahead))
+    asked = job(accelerators={"count": 8}, time_limit="30 min", deadline="30 h", place={"minimize": "carbon"})
+    at = place(asked, plan)
+    assert isinstance(at, Placement)
+    begins = (time.time() + at.begin) // 3600
+    assert int(begins) % 24 == (hour + ahead) % 24, "within the clean hour"
+    again = why_not(asked, plan)["train"]
+    assert isinstance(again, Placement) and again.begin == pytest.approx(at.begin, abs=60)
+    placed, submission = api.prepare(asked, plan, engine="slurm")
+    assert f"--begin=now+{math.ceil(placed.begin)}seconds" in submission.argv
+    placed, submission = api.prepare(asked, plan, engine="local")
+    assert submission.settings["begin"] == placed.begin == pytest.approx(at.begin, abs=60)
+
+
+def test_this_machine_waits_for_it(job: Make, store: Store) -> None:
+    hour = int(time.time() // 3600)
+    asked = job(accelerators={"count": 8}, time_limit="30 min", deadline="30 h", place={"minimize": "carbon"})
+    later = api.submit(asked, plan_of("a", hours=clean_at(hour + 5)), store=store)
+    now = api.submit(job(), plan_of("a"), store=store)
+    assert now.wait(20) is State.COMPLETED
+    assert later.state() is State.QUEUED and later.record.reason == "it is to begin later"
+    later.cancel()
+    assert later.wait(20) is State.CANCELLED
+
+
+def test_a_snapshot_is_as_of_when_it_was_taken(job: Make) -> None:
+    from supercloud.jobs.fleet import Cluster, NodeState
+
+    plan = plan_of("a", nodes=1)
+    seen = Cluster.of_plan(plan).seen([NodeState("train-0001", "up", 8, 5_000.0)], 1_000.0)
+    at = place(job(accelerators={"count": 8}), seen)
+    assert isinstance(at, Placement) and at.wait == 4_000.0
+    assert place(job(accelerators={"count": 8}), replace(seen, taken_at=2_000.0)).wait == 3_000.0  # type: ignore[union-attr]

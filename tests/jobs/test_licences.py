@@ -1,0 +1,59 @@
+"""Licences: which a cluster has, how they reach Slurm, and who cannot count them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from supercloud.errors import EngineError
+from supercloud.jobs import api
+from supercloud.jobs.placement import Placement, Refusal, place, why_not
+from supercloud.plan.model import Plan
+from supercloud.plan.resolve import resolve
+from supercloud.spec import JobSpec
+from supercloud.spec.loader import loads
+
+Make = Callable[..., JobSpec]
+SPEC = """
+name: pod
+site: {kind: onprem, location: stockholm}
+scheduler: {kind: slurm, version: "25.11", options: {Licenses: "solver:3,mesher,viewer=7"}}
+pools: [{name: train, machine: dgx-h100, nodes: 2}]
+"""
+PLAN = resolve(loads(SPEC))
+
+
+@pytest.mark.parametrize("wanted, said", [
+    ({"solver": 2}, "solver:2"), ({"viewer": 7, "mesher": 1}, "mesher:1,viewer:7"),
+    ({"far@server": 9, "solver": 3}, "far@server:9,solver:3"), ({}, ""),
+])  # fmt: skip
+def test_what_a_cluster_has(job: Make, wanted: dict[str, int], said: str) -> None:
+    at = place(job(licenses=wanted), PLAN)
+    assert isinstance(at, Placement) and at.licenses == said
+    assert Placement.of_json(at.to_json()).licenses == said
+
+
+@pytest.mark.parametrize("wanted, reason, remedy", [
+    ({"solver": 4}, "the job needs 4 of licence solver, there are 3", "ask for at most 3"),
+    ({"mesher": 2}, "there are 1", "ask for at most 1"), ({"solvr": 1}, "it has no licence 'solvr'", "solver"),
+    ({"xyz": 5}, "it has no licence 'xyz'", "Licenses: xyz:5"),
+])  # fmt: skip
+def test_what_it_does_not_have(job: Make, wanted: dict[str, int], reason: str, remedy: str) -> None:
+    answer = why_not(job(licenses=wanted), PLAN)["train"]
+    assert isinstance(answer, Refusal) and reason in answer.reason and remedy in answer.remedy
+
+
+@pytest.mark.parametrize("wanted", [{"a b": 1}, {"a;b": 1}, {"$(x)": 1}, {"a": 0}, {"a": -1}, {"": 1}, {"a@": 1}])
+def test_names_and_counts_are_checked(job: Make, wanted: dict[str, int]) -> None:
+    with pytest.raises(ValidationError, match="licenses"):
+        job(licenses=wanted)
+
+
+def test_who_counts_them(job: Make, plan: Plan, tmp_path: Path) -> None:
+    _, submission = api.prepare(job(licenses={"solver": 2}), PLAN, engine="slurm")
+    assert "--licenses=solver:2" in submission.argv
+    with pytest.raises(EngineError, match="needs licences .solver:2., which this machine does not count"):
+        api.prepare(job(licenses={"solver": 2}), PLAN, engine="local")
