@@ -18,10 +18,12 @@ __all__ = ["TARGETS", "render", "targets_for"]
 
 TARGETS: dict[str, str] = {
     "bom": "supercloud.targets.site.bom:render",
+    "boot": "supercloud.targets.boot:render",
     "cabling": "supercloud.targets.site.cabling:render",
     "diagram": "supercloud.targets.site.diagram:render",
     "hosts": "supercloud.targets.site.hosts:render",
     "infiniband": "supercloud.targets.site.infiniband:render",
+    "kubernetes": "supercloud.targets.schedulers.kubernetes:render",
     "racks": "supercloud.targets.site.racks:render",
     "roce": "supercloud.targets.site.roce:render",
     "slurm": "supercloud.targets.schedulers.slurm:render",
@@ -30,10 +32,12 @@ TARGETS: dict[str, str] = {
 
 _FITS: dict[str, Callable[[Plan], bool]] = {
     "bom": lambda plan: plan.site.kind == "onprem",
+    "boot": lambda plan: plan.cloud is not None and plan.scheduler.kind == "slurm",
     "cabling": lambda plan: any(fabric.tiers for fabric in plan.fabrics),
     "diagram": lambda plan: any(fabric.tiers for fabric in plan.fabrics),
     "hosts": lambda plan: plan.networks is not None,
     "infiniband": lambda plan: any(fabric.tiers and fabric.kind == "infiniband" for fabric in plan.fabrics),
+    "kubernetes": lambda plan: plan.scheduler.kind == "kubernetes",
     "racks": lambda plan: plan.layout is not None,
     "roce": lambda plan: bool(plan.networks and plan.networks.underlays),
     "slurm": lambda plan: plan.scheduler.kind == "slurm",

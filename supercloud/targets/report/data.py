@@ -1,7 +1,8 @@
 """What the page's search works on: host ranges, the rules of the links, and the racks with what is in them.
 
-Cables are not listed: the page has the same arithmetic as ``supercloud.topology.links`` and evaluates it when asked.
-A kind of link group that it does not know is given as a table.
+Cables of nodes and between tiers are not listed: the page has the same arithmetic as ``supercloud.topology.links`` and
+evaluates it when asked. A kind of link group that it does not know is given as a table, and so are the cables of
+services and those between leaves or networks.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ import json
 from dataclasses import fields
 from typing import Any
 
+from ...plan.cable_ends import Spots
 from ...plan.model import FabricPlan, Plan
 from ...topology import Fabric as Wiring
 from ...topology import LinkGroup
 from ...topology.links import NodeLinks, ReservedLinks, RingLinks, TierLinks
-from .elevation import elevation
+from ..pictures import Things, elevation
 from .names import switch_digits, switch_name
+from .ports import further_cables, port_names
 
 __all__ = ["page_data", "script_text"]
 
@@ -30,7 +33,8 @@ _RULES: dict[type[LinkGroup], str] = {
 def page_data(plan: Plan) -> dict[str, Any]:
     """Everything the page's program reads."""
     ranges = _ranges(plan)
-    fabrics = [_fabric(fabric, plan) for fabric in plan.fabrics if isinstance(fabric.wiring, Wiring)]
+    spots = Spots(plan)
+    fabrics = [_fabric(fabric, plan, spots) for fabric in plan.fabrics if isinstance(fabric.wiring, Wiring)]
     racks = _racks(plan)
     return {
         "ranges": ranges,
@@ -47,11 +51,17 @@ def examples(plan: Plan) -> list[str]:
     for fabric in plan.fabrics[:1]:
         if isinstance(fabric.wiring, Wiring) and fabric.wiring.link_groups:
             if fabric.tiers:
-                found.append(f"{switch_name(plan, fabric.name, fabric.tiers[0].name, 0)}:1")
+                port = _first_port(plan, fabric)
+                found.append(f"{switch_name(plan, fabric.name, fabric.tiers[0].name, 0)}:{port}")
             found.append(f"{fabric.name}:{_group_names(fabric.wiring)[0]}:1")
     if plan.layout and plan.layout.racks:
         found.append(plan.layout.racks[0].name)
     return found
+
+
+def _first_port(plan: Plan, fabric: FabricPlan) -> str:
+    """The first port of a leaf as it is printed there."""
+    return port_names(plan, fabric, Spots(plan))[fabric.tiers[0].name][0][0]
 
 
 def script_text(data: object) -> str:
@@ -80,7 +90,7 @@ def _ranges(plan: Plan) -> list[dict[str, Any]]:
     ]
 
 
-def _fabric(fabric: FabricPlan, plan: Plan) -> dict[str, Any]:
+def _fabric(fabric: FabricPlan, plan: Plan, spots: Spots) -> dict[str, Any]:
     wiring = fabric.wiring
     assert isinstance(wiring, Wiring)
     members = [pool for pool in plan.pools if pool.name in fabric.pools]
@@ -93,6 +103,8 @@ def _fabric(fabric: FabricPlan, plan: Plan) -> dict[str, Any]:
         "models": {tier.name: tier.switch.name for tier in fabric.tiers},
         "chips": {tier.name: tier.switch.chips for tier in fabric.tiers},
         "groups": [_group(name, group) for name, group in groups],
+        "ports": port_names(plan, fabric, spots),
+        "further": further_cables(plan, fabric, spots),
     }
 
 
@@ -117,6 +129,7 @@ def _group(name: str, group: LinkGroup) -> dict[str, Any]:
 def _racks(plan: Plan) -> list[dict[str, Any]]:
     if plan.layout is None:
         return []
+    things = Things(plan)
     return [
         {
             "name": rack.name,
@@ -124,7 +137,7 @@ def _racks(plan: Plan) -> list[dict[str, Any]]:
             "kind": rack.kind,
             "kw": round(rack.power.to("kW"), 2),
             "items": [[item.what, item.of, item.first, item.count, item.unit, item.height] for item in rack.items],
-            "svg": elevation(plan, rack).inner(),
+            "svg": elevation(things, rack).inner(),
         }
         for rack in plan.layout.racks
     ]

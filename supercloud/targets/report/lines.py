@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ...plan.model import FacilityPlan, Plan
 from ...primitives.quantity import Power
+from ..pictures import Picture, cut
 from .names import plural
-from .svg import Picture, cut
 
 __all__ = ["cooling_line", "power_line"]
 
@@ -120,7 +120,8 @@ def _ways(plan: Plan, hall: FacilityPlan) -> list[_Boxes]:
         found.append((("in liquid", _short(amount)), (f"{name}, {flow}", back), (units, building)))
     if heat.heat.air or not found:
         flow = f"{heat.airflow.to('m3/h'):,.0f} m³/h" if heat.airflow else "airflow not known"
-        found.append((("in air", _short(heat.heat.air)), (f"air, {flow}", supply), ("air handlers", "to the building")))
+        given = supply if cooling is None or cooling.kind == "air" else "of the hall"
+        found.append((("in air", _short(heat.heat.air)), (f"air, {flow}", given), ("air handlers", "to the building")))
     return found
 
 

@@ -7,14 +7,12 @@ from html import escape
 from ..._version import __version__
 from ...plan.model import Plan, RackPlan
 from ...primitives.templates import fill
+from ..pictures import Picture, Things, diagram, elevation
 from . import facts
 from .data import examples, page_data, script_text
-from .elevation import elevation
-from .fabric import fabric_diagram
 from .lines import cooling_line, power_line
 from .names import plural
 from .rows import row_plan
-from .svg import Picture
 
 __all__ = ["pictures", "report"]
 
@@ -43,10 +41,12 @@ def pictures(plan: Plan) -> dict[str, str]:
         "power": power_line(plan),
         "cooling": cooling_line(plan),
     }
-    found |= {f"fabric-{fabric.name}": fabric_diagram(fabric) for fabric in plan.fabrics}
+    things = Things(plan)
     for rack in plan.layout.racks if plan.layout else ():
-        found[f"racks/{rack.name}"] = elevation(plan, rack)
-    return {f"{name}.svg": picture.alone() for name, picture in sorted(found.items()) if picture}
+        found[f"racks/{rack.name}"] = elevation(things, rack)
+    texts = {f"fabric-{fabric.name}": diagram(plan, fabric) for fabric in plan.fabrics}
+    texts |= {name: picture.alone() for name, picture in found.items() if picture}
+    return {f"{name}.svg": text for name, text in sorted(texts.items()) if text}
 
 
 def _sections(plan: Plan) -> list[tuple[str, str]]:
@@ -83,8 +83,9 @@ def _fabrics(plan: Plan) -> str:
             about += f", {plural(fabric.rails, 'rail')}"
         if fabric.planes > 1:
             about += f", {plural(fabric.planes, 'plane')}"
-        drawn = _wide(fabric_diagram(fabric), kind="wide fit") or "<p>The cloud owns its wires.</p>"
-        parts.append(f"<h3>{escape(fabric.name)}</h3><p>{escape(about)}</p>{drawn}")
+        drawn = diagram(plan, fabric)
+        shown = f'<div class="wide fit">{drawn}</div>' if drawn else "<p>The cloud owns its wires.</p>"
+        parts.append(f"<h3>{escape(fabric.name)}</h3><p>{escape(about)}</p>{shown}")
     return "".join(parts)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...plan.model import Plan
-from .svg import Picture
+from ..pictures import Picture
 
 __all__ = ["row_plan"]
 

@@ -14,8 +14,8 @@ from supercloud.plan.model import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
 from supercloud.targets import render
-from supercloud.targets.site.diagram import diagram
-from supercloud.targets.site.diagram.cells import MOST, rows_of
+from supercloud.targets.pictures import diagram
+from supercloud.targets.pictures.cells import MOST, rows_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 ROCE = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}
@@ -81,4 +81,4 @@ def test_light_and_dark_and_the_same_every_time() -> None:
     plan = planned()
     one, other = render(plan, "diagram"), render(planned(), "diagram")
     assert dict(one) == dict(other) and list(one) == ["compute.svg"]
-    assert "prefers-color-scheme: dark" in one["compute.svg"]
+    assert "prefers-color-scheme:dark" in one["compute.svg"]

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import ipaddress
 import json
+from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from plan.test_networks import from_file
-from samples import ROOT
+from samples import EXAMPLES, ROOT
 
 from supercloud.plan.model import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
 from supercloud.targets import render
+
+ONPREM = [path for path in EXAMPLES if load(path).model.site.kind == "onprem"]
 
 
 def entries(plan: Plan) -> dict[str, str]:
@@ -23,8 +27,9 @@ def entries(plan: Plan) -> dict[str, str]:
     return {row[-1]: row[0] for row in rows if row[-1] != "localhost"}
 
 
-def test_everything_has_one_name_and_one_address(example: Any) -> None:
-    plan = resolve(load(example))
+@pytest.mark.parametrize("path", ONPREM, ids=lambda path: path.parent.name)
+def test_everything_has_one_name_and_one_address(path: Path) -> None:
+    plan = resolve(load(path))
     assert plan.networks is not None
     found = entries(plan)
     assert len(set(found.values())) == len(found)
@@ -38,8 +43,9 @@ def test_everything_has_one_name_and_one_address(example: Any) -> None:
             assert found[run.name(index)] == run.management_address(index)
 
 
-def test_every_address_is_in_a_subnet_that_is_served(example: Any) -> None:
-    plan = resolve(load(example))
+@pytest.mark.parametrize("path", ONPREM, ids=lambda path: path.parent.name)
+def test_every_address_is_in_a_subnet_that_is_served(path: Path) -> None:
+    plan = resolve(load(path))
     bundle = render(plan, "hosts")
     rows = [line.split(",") for line in bundle["subnets.csv"].splitlines()]
     assert rows[0] == ["name", "role", "subnet", "gateway", "used"]

@@ -15,7 +15,7 @@ from supercloud.plan.model import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load, loads
 from supercloud.targets import render, targets_for
-from supercloud.targets.site.racks import elevations_svg
+from supercloud.targets.pictures import elevations
 
 SPEC = """
 name: pod1
@@ -91,9 +91,9 @@ def test_elevations(plan: Plan) -> None:
     assert "4 × compute in gb200-nvl72, 132 kW: r01-01" in text and "train-0018  dgx-gb200" in text
     picture = ET.fromstring(bundle["elevations.svg"])
     assert picture.tag.endswith("svg")
-    one = ET.fromstring(elevations_svg(plan, {"r01-01"}))
+    one = ET.fromstring(elevations(plan, {"r01-01"}).alone())
     titles = [item.text for item in one.iter("{http://www.w3.org/2000/svg}title")]
-    assert len(titles) == 18 + 9 + 8 + 2 and titles.count("train-0001: dgx-gb200, U5") == 1
+    assert len(titles) == 1 + 18 + 9 + 8 + 2 and titles.count("train-0001, U5, dgx-gb200") == 1
     assert yaml.safe_load(bundle["facility.yaml"])["racks"] == 6
 
 
@@ -103,7 +103,7 @@ def test_examples_render_the_same_twice(example: Path) -> None:
         assert plan.layout is None
         return
     assert dict(render(plan, "racks")) == dict(render(plan, "racks"))
-    ET.fromstring(elevations_svg(plan))
+    ET.fromstring(elevations(plan).alone())
 
 
 def test_rows_add_up(plan: Plan) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
+from nvue_schema import NVUE
 from plan.test_resolve import planned, train
 from samples import ROOT
 
@@ -225,6 +226,38 @@ def test_sonic_fragments_fit_its_models() -> None:
     for key in ("detection_time", "restoration_time"):  # sonic-pfcwd.yang: not below the poll interval
         assert all(int(item[key]) >= int(qos["PFC_WD"]["GLOBAL"]["POLL_INTERVAL"])
                    for port, item in qos["PFC_WD"].items() if port != "GLOBAL")  # fmt: skip
+
+
+def test_nvue_files_fit_its_object_model() -> None:
+    """Every file of every switch against the closed part of NVUE's model that is used, and its references."""
+    check = jsonschema.Draft202012Validator(NVUE)
+    variants: list[dict[str, Any]] = [{}, {"routing": {"bfd": True}}, {"qos": {"dscp": 24, "priority": 4, "mtu": 9100}}]
+    for changes in variants:
+        profiles: set[str] = set()
+        for path, text in render(plan_of("nvue", **changes), "roce").items():
+            if not path.endswith(".yaml"):
+                continue
+            data = yaml.safe_load(text)
+            assert not [f"{path}: {list(error.absolute_path)}: {error.message}" for error in check.iter_errors(data)]
+            given = data[0]["set"]
+            if "qos" in given:
+                profiles = set(given["qos"]["pfc"])
+                shares = [item.get("bw-percent", 0) for profile in given["qos"]["egress-scheduler"].values()
+                          for item in profile["traffic-class"].values()]  # fmt: skip
+                assert sum(shares) == 100
+                for port in given["interface"].values():
+                    assert {item["profile"] for item in port["qos"].values() if "profile" in item} <= profiles
+            else:
+                policy = given["router"]["policy"]
+                lists = {rule["match"]["ip-prefix-list"] for item in policy["route-map"].values()
+                         for rule in item["rule"].values()}  # fmt: skip
+                assert lists <= set(policy["prefix-list"])
+                bgp = given["vrf"]["default"]["router"]["bgp"]
+                assert set(bgp["neighbor"]) <= set(given["interface"])
+                assert {item["peer-group"] for item in bgp["neighbor"].values()} <= set(bgp["peer-group"])
+        assert profiles
+    broken = [{"set": {"qos": {"pfc": {"roce": {"switch-priority": {"8": {}}, "tx": "enable", "rx": "on"}}}}}]
+    assert len(list(check.iter_errors(broken))) == 2
 
 
 def test_a_node_works_out_what_the_plan_says(tmp_path: Any) -> None:

@@ -200,6 +200,23 @@ def test_nodes_that_join_by_themselves() -> None:
     text = bundle["slurm.conf"]
     assert "NodeName=" not in text and setting(text, "MaxNodeCount") == "129"
     assert {item["feature"] for item in lines_of(text, "NodeSet")} == {"train", "login"}
-    assert "gres.conf" not in bundle and "NodeName" not in bundle["gres-train.conf"]
+    assert lines_of(bundle["gres.conf"], "NodeName")[0]["nodename"] == "train-[0001-0127]"
+    assert "Cores=" not in bundle["gres.conf"]  # a node that joins counts its own
     assert bundle["join-train.conf"].splitlines()[1].startswith("Gres=gpu:h100:8 Features=train,h100,")
-    assert not any(path.startswith("topology") for path in bundle)
+    told = lines_of(bundle["cloud-nodes.conf"], "NodeName")
+    assert [item["nodename"] for item in told] == ["train-[0001-0127]", "login-[0001-0002]"]
+    assert {item["state"] for item in told} == {"CLOUD"} and told[0]["topology"] == "network:root:off"
+    assert bundle["topology.yaml"].count("cluster_default: true") == 1 and "TopologyPlugin" not in text
+
+
+def test_nodes_that_come_and_go() -> None:
+    """Power saving is on where nodes join, with programs of the boot bundle; older releases are told of no places."""
+    for release in RELEASES:
+        found = variant(release, "plain")
+        bundle = render(replace(found, site=replace(found.site, kind="aws")), "slurm")
+        assert setting(bundle["slurm.conf"], "ResumeProgram") == "/opt/supercloud/boot/resume.sh"
+        assert "idle_on_node_suspend" in (setting(bundle["slurm.conf"], "SlurmctldParameters") or "")
+        assert ("Topology=" in bundle["cloud-nodes.conf"]) == (release >= "25.05") == ("topology.yaml" in bundle)
+        assert "SHA256SUMS" in bundle
+    on_premises = render(variant("25.05", "plain"), "slurm")
+    assert "ResumeProgram" not in on_premises["slurm.conf"] and "SHA256SUMS" not in on_premises

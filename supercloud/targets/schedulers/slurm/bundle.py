@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
 
 from ....plan.model import Plan
@@ -11,11 +12,12 @@ from .conf import Lines, head
 from .given import is_dynamic, release_of
 from .gres import gres_lines
 from .install import install_text
-from .nodes import joining_line, node_lines, node_set_lines
+from .nodes import cloud_lines, joining_line, node_lines, node_set_lines
 from .partitions import partition_lines
 from .programs import programs
 from .settings import setting_lines
 from .topology import default_locality, supported
+from .topology_cloud import cloud_topology, grows
 from .topology_conf import topology_conf_lines
 from .topology_yaml import topology_yaml
 
@@ -36,6 +38,10 @@ def render(plan: Plan) -> Bundle:
         text = _file(plan, lines.settings("slurmdbd", slurmdbd_settings(plan)))
         files["slurmdbd.conf"] = File(text, secret=True)  # slurmdbd insists on it
     files["INSTALL.md"] = install_text(plan, [*files, "INSTALL.md"])
+    if is_dynamic(plan):  # machines fetch what it lists, and believe nothing else
+        files["SHA256SUMS"] = "".join(
+            f"{hashlib.sha256(text.encode()).hexdigest()}  {path}\n" for path, text in Bundle(files).items()
+        )
     return Bundle(files)
 
 
@@ -59,16 +65,21 @@ def _cgroup_conf(lines: Lines) -> list[str]:
 
 
 def _gres(plan: Plan, lines: Lines) -> dict[str, str]:
-    """gres.conf; where nodes join by themselves, for each pool its own, and what its nodes say when they join."""
+    """gres.conf; where nodes join by themselves, also what Slurm is told of them before, and they say when they join.
+
+    The one gres.conf of the controller holds for both: 26.05 takes no node whose devices it does not find there.
+    """
+    every = [line for pool in plan.pools for line in gres_lines(pool, lines, str(pool.hosts), is_dynamic(plan))]
+    found = {"gres.conf": every}
     if is_dynamic(plan):
-        found = {f"gres-{pool.name}.conf": list(gres_lines(pool, lines, None)) for pool in plan.pools}
+        found["cloud-nodes.conf"] = list(cloud_lines(plan, lines))
         found |= {f"join-{pool.name}.conf": [joining_line(pool, plan, lines)] for pool in plan.pools}
-        return {name: _file(plan, own) for name, own in found.items() if own}
-    every = [line for pool in plan.pools for line in gres_lines(pool, lines, str(pool.hosts))]
-    return {"gres.conf": _file(plan, every)}
+    return {name: _file(plan, own) for name, own in found.items()}
 
 
 def _topology(plan: Plan, lines: Lines) -> dict[str, str]:
+    if grows(plan):
+        return {"topology.yaml": _file(plan, cloud_topology(plan))}
     if release_of(plan).abilities.topology_yaml:
         return {"topology.yaml": _file(plan, topology_yaml(plan))} if len(supported(plan)) > 1 else {}
     found = list(topology_conf_lines(default_locality(plan), lines))

@@ -51,5 +51,7 @@ def usable_memory(pool: PoolPlan) -> int:
 
 def usable_cpus(pool: PoolPlan) -> int:
     """Hardware threads of a node that jobs may have."""
-    cpu = pool.machine.cpu
-    return cpu.threads - pool.reserved_cores * cpu.threads_per_core if cpu else 0
+    cpu, instance = pool.machine.cpu, pool.machine.instance
+    if cpu is None:
+        return max(instance.vcpus - pool.reserved_cores, 0) if instance else 0
+    return cpu.threads - pool.reserved_cores * cpu.threads_per_core

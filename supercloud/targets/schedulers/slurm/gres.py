@@ -60,10 +60,10 @@ def tracked(plan: Plan) -> list[str]:
     return [*(f"gres/{name}" for name in gres_types(plan)), *typed]
 
 
-def gres_lines(pool: PoolPlan, lines: Lines, nodes: str | None) -> Iterator[str]:
-    """Lines of gres.conf for one pool; without ``nodes`` they hold for whatever node reads them.
+def gres_lines(pool: PoolPlan, lines: Lines, nodes: str, counted: bool = False) -> Iterator[str]:
+    """Lines of gres.conf for one pool.
 
-    Such a node counts its own cores, which need not be those of the catalog: it is not told which are near.
+    A node that has ``counted`` its own cores need not have those of the catalog: it is not told which are near.
     """
     accelerator = pool.accelerator
     if accelerator is None or not accelerator_units(pool):
@@ -76,7 +76,7 @@ def gres_lines(pool: PoolPlan, lines: Lines, nodes: str | None) -> Iterator[str]
     if accelerator.devices is None:
         yield lines.record("gres", {**common, "Count": pool.per_node, "Flags": flags})
     else:
-        for start, stop, cores in _sockets(pool) if nodes else [(0, pool.per_node, None)]:
+        for start, stop, cores in [(0, pool.per_node, None)] if counted else _sockets(pool):
             yield lines.record("gres", {**common, "File": _files(pool, start, stop), "Cores": cores, "Flags": flags})
     if _shards(pool):
         sliced = sliced_devices(pool)

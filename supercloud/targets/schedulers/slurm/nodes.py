@@ -9,8 +9,9 @@ from ....primitives.nodes import HostRange
 from .conf import Lines, Value, joined
 from .given import is_dynamic, real_memory
 from .gres import gres_of
+from .topology_cloud import places
 
-__all__ = ["features_of", "hardware_of", "joining_line", "node_lines", "node_set_lines"]
+__all__ = ["cloud_lines", "features_of", "hardware_of", "joining_line", "node_lines", "node_set_lines"]
 
 # What a pool without the key must say once another pool has said something: DEFAULT carries over to later lines.
 _NEUTRAL: Mapping[str, Value] = {"CoreSpecCount": 0, "MemSpecLimit": 0, "Gres": ""}
@@ -45,6 +46,8 @@ def hardware_of(pool: PoolPlan, plan: Plan) -> dict[str, Value]:
     """What one node of a pool is."""
     cpu = pool.machine.cpu
     return {
+        # of many machines of a cloud only the number of processors is known
+        "CPUs": pool.machine.instance.vcpus if not cpu and pool.machine.instance else None,
         "Sockets": cpu.sockets if cpu else None,
         "CoresPerSocket": cpu.cores_per_socket if cpu else None,
         "ThreadsPerCore": cpu.threads_per_core if cpu else None,
@@ -56,9 +59,20 @@ def hardware_of(pool: PoolPlan, plan: Plan) -> dict[str, Value]:
     }
 
 
+def cloud_lines(plan: Plan, lines: Lines) -> Iterator[str]:
+    """What Slurm is told of nodes that may come (``scontrol create``), a line a pool or domain.
+
+    Jobs are allocated to them before they exist. The pool is the first feature.
+    """
+    for pool in plan.pools:
+        for hosts, place in places(pool, plan):
+            said: dict[str, Value] = {"NodeName": str(hosts), **hardware_of(pool, plan), "Topology": place}
+            yield lines.record("node", {**said, "State": "CLOUD"})
+
+
 def joining_line(pool: PoolPlan, plan: Plan, lines: Lines) -> str:
     """What a node that joins by itself says of itself (``slurmd -Z --conf``); it counts its processors and memory."""
-    counted = ("Sockets", "CoresPerSocket", "ThreadsPerCore", "RealMemory")
+    counted = ("CPUs", "Sockets", "CoresPerSocket", "ThreadsPerCore", "RealMemory")
     return lines.record("node", {key: value for key, value in hardware_of(pool, plan).items() if key not in counted})
 
 

@@ -9,7 +9,9 @@ from ....spec.scheduler import Partition
 from .conf import Lines, Value, joined, span
 from .given import is_dynamic, release_of, slurm_of, usable_cpus, usable_memory
 from .gres import accelerator_units
+from .power import prepaid
 from .topology import default_locality, partition_locality
+from .topology_cloud import cloud_domain
 
 __all__ = ["partition_lines"]
 
@@ -36,6 +38,7 @@ def _partition(plan: Plan, partition: Partition) -> dict[str, Value]:
         "MaxNodes": partition.max_nodes,
         "PriorityTier": partition.priority if partition.priority != 1 else None,
         "AllowAccounts": joined(partition.accounts) if slurm.accounting else None,
+        "SuspendTime": "INFINITE" if all(prepaid(plan, pool.name) for pool in pools) else None,
         **_shares(pools),
         **exclusive,
         **_topology(plan, partition),
@@ -60,7 +63,9 @@ def _shares(pools: list[PoolPlan]) -> dict[str, Value]:
 
 
 def _topology(plan: Plan, partition: Partition) -> dict[str, Value]:
-    if is_dynamic(plan) or not release_of(plan).abilities.topology_yaml:
+    if is_dynamic(plan):
+        return {"Topology": cloud_domain(plan, partition)}
+    if not release_of(plan).abilities.topology_yaml:
         return {}
     locality = partition_locality(plan, partition)
     return {"Topology": locality.name} if locality != default_locality(plan) else {}

@@ -9,7 +9,9 @@ from ....plan.model import Plan
 from .conf import Lines, Settings, Value, joined
 from .given import is_dynamic, release_of, slurm_of
 from .gres import gres_types, tracked
+from .power import power_settings
 from .topology import default_locality, supported
+from .topology_cloud import grows
 
 __all__ = ["SCRATCH", "SCRIPTS", "sections", "setting_lines"]
 
@@ -46,6 +48,8 @@ def sections(plan: Plan, lines: Lines) -> Iterator[tuple[str, Settings]]:
     yield "whose turn it is", _priorities(plan)
     yield "resources and topology", _resources(plan)
     yield "accounting", _accounting(plan)
+    if is_dynamic(plan):
+        yield "nodes that come and go", power_settings(plan)
 
 
 def _daemons(plan: Plan) -> dict[str, Value]:
@@ -60,7 +64,14 @@ def _daemons(plan: Plan) -> dict[str, Value]:
         "SlurmctldPidFile": "/run/slurmctld.pid",
         "SlurmdPidFile": "/run/slurmd.pid",
         # a node may lack a few per cent of its nominal memory: firmware and kernel keep some
-        "SlurmctldParameters": "enable_configless,node_reg_mem_percent=95",
+        "SlurmctldParameters": joined(
+            [
+                "enable_configless",
+                "node_reg_mem_percent=95",
+                # a node that is suspended may be used again, whatever was wrong with the instance it had
+                *(["idle_on_node_suspend"] if is_dynamic(plan) else []),
+            ]
+        ),
         "MaxNodeCount": plan.nodes if is_dynamic(plan) else None,
         "MailProg": "/bin/true",
         "MetricsType": "metrics/openmetrics" if release_of(plan).abilities.metrics else None,
@@ -89,6 +100,7 @@ def _timers(plan: Plan, lines: Lines) -> dict[str, Value]:
         "EpilogTimeout": 300 if both else None,
         "KillWait": 120,
         "UnkillableStepTimeout": 600,
+        # of a node that was switched on or rebooted: large machines take their time
         "ResumeTimeout": 1800,
         # messages reach all nodes in two hops; nodes of a cloud are reached directly, as they may not know each other
         "TreeWidth": 65533 if is_dynamic(plan) else max(32, math.isqrt(max(plan.nodes - 1, 0)) + 1),
@@ -173,7 +185,8 @@ def _resources(plan: Plan) -> dict[str, Value]:
     imex = abilities.imex and any(pool.imex for pool in plan.pools)
     return {
         "GresTypes": joined(gres_types(plan)),
-        "TopologyPlugin": None if several else f"topology/{plugin}",  # topology.yaml says it itself
+        # topology.yaml says it itself
+        "TopologyPlugin": None if several or grows(plan) else f"topology/{plugin}",
         "TopologyParam": ("SwitchAsNodeRank" if default.kind == "tree" else "BlockAsNodeRank") if ranked else None,
         "SwitchType": "switch/nvidia_imex" if imex else None,
         "SwitchParameters": "imex_channel_count=2048" if imex else None,
@@ -187,7 +200,7 @@ def _accounting(plan: Plan) -> dict[str, Value]:
     return {
         "JobAcctGatherType": "jobacct_gather/cgroup",
         "AccountingStorageType": "accounting_storage/slurmdbd",
-        "AccountingStorageHost": database.name,
+        "AccountingStorageHost": database.address if is_dynamic(plan) else database.name,
         "AccountingStorageTRES": joined(tracked(plan)),
         # comments carry the identity of jobs submitted through the job API
         "AccountingStoreFlags": "job_comment",

@@ -52,7 +52,13 @@ class _Comparison:
 
     def sort(self) -> None:
         """Tell right links from wrong ones."""
-        for (one, other), place in self.seen.links.items():
+        said: set[frozenset[SeenEnd]] = set()
+        for (raw_one, raw_other), place in self.seen.links.items():
+            one, other = (self.planned.aliases.get(end, end) for end in (raw_one, raw_other))
+            both = frozenset((one, other))
+            if both in said:
+                continue  # both ends told of it, each in its own words
+            said.add(both)
             first, second = self._owner(one, other), self._owner(other, one)
             if first is not None and first == second:
                 self.right.add(first)

@@ -10,7 +10,7 @@ from ....plan.cable_choice import network_of
 from ....plan.cable_ends import UNIT, Devices
 from ....plan.cables import CableTable
 from ....plan.model import Plan
-from .table import end_names
+from .table import laned
 
 __all__ = ["netbox_files"]
 
@@ -26,7 +26,7 @@ _ETHERNET = {
 
 def netbox_files(plan: Plan, tables: list[CableTable]) -> dict[str, str]:
     """Path -> text; they are numbered in the order of import."""
-    types: dict[str, dict[str, str]] = {}
+    types: dict[str, dict[str, tuple[str, str]]] = {}
     devices: dict[str, str] = {}
     makers = _makers(plan)
     for table in tables:
@@ -34,9 +34,10 @@ def netbox_files(plan: Plan, tables: list[CableTable]) -> dict[str, str]:
             if item.kind == "building":
                 continue
             ports = types.setdefault(item.model, {})
-            ports |= dict(zip(item.ports, (_interface(table, form) for form in item.forms), strict=True))
-            if table.lane.any() and item.kind == "leaf":
-                ports |= {f"{port}/{lane}": ports[port] for port in item.ports for lane in (1, 2)}
+            for name, printed, form in zip(_names(item), item.ports, item.forms, strict=True):
+                ports[name] = (_interface(table, form), "" if name == printed else str(printed))
+                if table.lane.any() and item.kind == "leaf":
+                    ports |= {f"{name}/{lane}": ports[name] for lane in (1, 2)}
             for row in _devices(plan, item, makers):
                 devices.setdefault(row[0], row[1])
     files = {
@@ -71,14 +72,26 @@ def _slug(text: str) -> str:
 
 
 def _makers(plan: Plan) -> dict[str, tuple[str, int, str]]:
-    """Model -> maker, rack units, part number."""
-    found = {pool.machine.name: (pool.machine.vendor, pool.machine.body.units or 1, "") for pool in plan.pools}
+    """Model -> maker, rack units, part number; what stands upright beside the equipment has no units."""
+    hall = plan.facility
+    machines = [pool.machine for pool in plan.pools] + [group.machine for group in plan.servers]
+    machines += [group.machine for group in hall.service] if hall else []
+    found = {item.name: (item.vendor, item.body.units or 1, "") for item in machines}
+    racked = {group.name: group.machine.body.units or 1 for group in hall.service} if hall else {}
     for fabric in plan.fabrics:
         found |= {tier.switch.name: (tier.switch.vendor, tier.switch.units or 1, tier.switch.part_number or "")
                   for tier in fabric.tiers}  # fmt: skip
-        found |= {item.product or item.name: ("generic", 1, item.part_number or "")
-                  for item in fabric.services if (item.product or item.name) not in found}  # fmt: skip
+    for fabric in plan.fabrics:
+        for item in fabric.services:
+            units = 0 if item.name == "pdu" else racked.get(item.name, 1)
+            found.setdefault(item.product or item.name, ("generic", units, item.part_number or ""))
     return found
+
+
+def _names(item: Devices) -> list[str]:
+    """Interfaces are called what the operating system of a switch calls them; the name on the box is their label."""
+    known = item.side == "switch" and item.system and not item.system[0].isdigit()
+    return [name or str(port) for name, port in zip(item.system if known else item.ports, item.ports, strict=True)]
 
 
 def _interface(table: CableTable, form: str) -> str:
@@ -96,16 +109,18 @@ def _devices(plan: Plan, item: Devices, makers: dict[str, tuple[str, int, str]])
     racks = [rack.name for rack in plan.layout.racks] if plan.layout else []
     lowest = np.round(item.height / UNIT - units / 2).astype(np.int64).tolist()
     for name, rack, unit in zip(item.names, item.rack.tolist(), lowest, strict=True):
-        place = f"{racks[rack]},{unit},front" if rack >= 0 else ",,"
+        place = ",," if rack < 0 else f"{racks[rack]},{unit},front" if units else f"{racks[rack]},,"
         yield name, f"{name},{role},{maker},{item.model},planned,{plan.name},{place}"
 
 
-def _device_type(model: str, ports: dict[str, str], maker: str, units: int, part: str) -> str:
-    head = [f"manufacturer: {maker}", f"model: {model}", f"slug: {_slug(f'{maker} {model}')}", f"u_height: {units}",
-            "is_full_depth: true"]  # fmt: skip
+def _device_type(model: str, ports: dict[str, tuple[str, str]], maker: str, units: int, part: str) -> str:
+    slug = _slug(model) if _slug(model).startswith(f"{_slug(maker)}-") else _slug(f"{maker} {model}")
+    head = [f"manufacturer: {maker}", f"model: {model}", f"slug: {slug}", f"u_height: {units}",
+            f"is_full_depth: {str(units > 0).lower()}"]  # fmt: skip
     if part:
         head.append(f"part_number: {part}")
-    lines = (f"  - {{name: '{name}', type: {kind}}}" for name, kind in ports.items())
+    lines = (f"  - {{name: '{name}', type: {kind}" + (f", label: '{label}'}}" if label else "}")
+             for name, (kind, label) in ports.items())  # fmt: skip
     return "\n".join([*head, "interfaces:", *lines]) + "\n"
 
 
@@ -113,7 +128,9 @@ def _cables(table: CableTable) -> Iterator[str]:
     kinds = [_CABLES[item.fibre or item.medium] for item in table.kinds] + [""]
     width = max(5, len(str(table.cables)))
     name = table.fabric.name
-    rows = zip(table.names("one"), end_names(table, "one"), table.names("other"), end_names(table, "other"),
+    ports = [laned(table, side, table.pick(side, lambda item: np.array(_names(item), dtype=object)))
+             for side in ("one", "other")]  # fmt: skip
+    rows = zip(table.names("one"), ports[0], table.names("other"), ports[1],
                table.kind.tolist(), table.cable.tolist(), table.stock.tolist(), strict=True)  # fmt: skip
     for a, a_port, b, b_port, kind, cable, order in rows:
         if b == "building":

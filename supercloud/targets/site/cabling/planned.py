@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from ....plan.cables import CableTable, cables_of, fabrics_cabled
 from ....plan.model import Plan
 from .netlist import ends_of
 from .readers import Seen, SeenEnd
-from .table import end_names
+from .table import labels
 
 __all__ = ["Planned", "planned_for"]
 
@@ -33,6 +33,8 @@ class Planned:
     machines: set[str] = field(default_factory=set)
     """Devices whose ports LLDP calls by names of the operating system, not by those on the back."""
     fabrics: list[str] = field(default_factory=list)
+    aliases: dict[SeenEnd, SeenEnd] = field(default_factory=dict)
+    """Ports by the names that operating systems and neighbours have for them."""
     ports: dict[str, Sequence[str]] = field(default_factory=dict)
     """InfiniBand: names of a switch's ports, from number 1."""
 
@@ -49,7 +51,7 @@ def planned_for(plan: Plan, seen: Seen) -> Planned:
         known = switches & seen.devices.keys()
         if known or (seen.network == "ethernet" and nodes & seen.reporting):
             found.fabrics.append(fabric.name)
-            _add(table, found, known if seen.network == "infiniband" else set())
+            _add(table, found, known if seen.network == "infiniband" else set(), seen.devices)
     if not found.fabrics:
         names = ", ".join(sorted(seen.devices)[:3])
         known_names = ", ".join(f"{item.name}-leaf-001" for item in candidates) or "none"
@@ -58,16 +60,13 @@ def planned_for(plan: Plan, seen: Seen) -> Planned:
     return found
 
 
-def _add(table: CableTable, found: Planned, switches: set[str]) -> None:
+def _add(table: CableTable, found: Planned, switches: set[str], seen: Container[str]) -> None:
     rows = np.arange(table.count)
     building = next((number for number, item in enumerate(table.devices) if item.kind == "building"), -1)
     if building >= 0:
         rows = rows[table.other_set != building]
     one, other = table.names("one"), table.names("other")
-    labels = [
-        (f"{a}:{a_port}", f"{b}:{b_port}")
-        for a, a_port, b, b_port in zip(one, end_names(table, "one"), other, end_names(table, "other"), strict=True)
-    ]
+    printed = list(zip(*labels(table), strict=True))
     if switches:
         halved = bool(table.lane.any())
         for item in table.devices:
@@ -86,6 +85,7 @@ def _add(table: CableTable, found: Planned, switches: set[str]) -> None:
         ]  # fmt: skip
     else:
         found.machines |= {name for item in table.devices if item.side == "machine" for name in item.names}
+        found.aliases |= dict(_aliases(table, seen))
         pairs = [
             ((a, a_port), (b, b_port))
             for a, a_port, b, b_port in zip(one, table.ports("one"), other, table.ports("other"), strict=True)
@@ -93,8 +93,18 @@ def _add(table: CableTable, found: Planned, switches: set[str]) -> None:
     width, name = max(5, len(str(table.cables))), table.fabric.name
     for row in rows.tolist():
         found.ends.append(pairs[row])
-        found.labels.append(labels[row])
+        found.labels.append(printed[row])
         found.cables.append(f"{name}-{int(table.cable[row]) + 1:0{width}d}")
+
+
+def _aliases(table: CableTable, seen: Container[str]) -> Iterator[tuple[SeenEnd, SeenEnd]]:
+    """Other names of the ports of switches that were seen; what a system calls a port comes before what is printed."""
+    for item in table.devices:
+        for names in (item.aliases, item.system) if item.side == "switch" else ():
+            known = [(given, str(port)) for given, port in zip(names, item.ports, strict=True) if given]
+            yield from (
+                ((device, given), (device, port)) for device in item.names if device in seen for given, port in known
+            )
 
 
 def _components(one: NDArray[Any], other: NDArray[Any], count: int) -> NDArray[Any]:

@@ -1,8 +1,8 @@
 """What a running network says of itself: ibnetdiscover's text, or the neighbours that LLDP heard.
 
 LLDP says only what one device hears, so an output is a file named after the device (``train-0001.json``) or a folder
-of such files; a file may also hold several, as ``{"device": {...}}``. A new form is a function here and a line in
-``_FORMS``.
+of such files; a file may also hold several, as ``{"device": {...}}`` or tables after their prompts. A new form of JSON
+is a function here and a line in ``_FORMS``, a new table a line in ``neighbour_tables``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 
 from ....errors import InputError
 from ....primitives import ibnetdiscover
+from .neighbour_tables import is_table, read_tables
 
 __all__ = ["Seen", "read_output"]
 
@@ -74,10 +75,14 @@ def _read(text: str, file: Path, seen: Seen | None) -> Seen:
             _neighbours(device, data, file, found)
     elif re.match(r"\s*lldp\.", text):
         _keyvalue(text, file, found)
+    elif is_table(text):
+        for table in read_tables(text, str(file)):
+            _note(table.device or file.stem, iter(table.rows), file, found)
     else:
         line = next(number for number, item in enumerate(text.splitlines(), 1) if item.strip())
         raise InputError(
-            f"{file}:{line}: neither ibnetdiscover nor lldpctl -f json or keyvalue, nor an LLDP table in JSON"
+            f"{file}:{line}: neither ibnetdiscover nor LLDP: lldpctl -f json, json0 or keyvalue, show lldp neighbors "
+            "| json, show lldp table, nv show interface lldp"
         )
     return found
 
@@ -100,20 +105,26 @@ def _json(text: str, file: Path) -> Any:
 
 def _several(data: Any, name: str) -> Iterator[tuple[str, Any]]:
     """The output itself, or outputs by device."""
-    if isinstance(data, dict) and not any(key in data for key in _FORMS):
-        for device, inner in data.items():
-            if isinstance(inner, dict) and any(key in inner for key in _FORMS):
-                yield str(device), inner
+    if isinstance(data, dict) and not any(key in data for key in _FORMS) and not _of_one(data):
+        several = {device: inner for device, inner in data.items()
+                   if isinstance(inner, dict) and (any(key in inner for key in _FORMS) or _is_nvue(inner))}  # fmt: skip
+        yield from several.items() if several else [(name, data)]
     else:
         yield name, data
 
 
+def _of_one(data: dict[str, Any]) -> bool:
+    """Whether these are interfaces of one switch, as NVUE has them: ``lldp`` holds neighbours, and no list of them."""
+    found = [item["lldp"] for item in data.values() if isinstance(item, dict) and "lldp" in item]
+    return any(isinstance(item, dict) and "neighbor" in item for item in found)
+
+
 def _neighbours(device: str, data: Any, file: Path, seen: Seen) -> None:
     key = next((key for key in _FORMS if isinstance(data, dict) and key in data), None)
-    if key is None:
-        raise InputError(f"{file}:1: no LLDP neighbours in it (lldp, lldpNeighbors)")
+    if key is None and not _is_nvue(data):
+        raise InputError(f"{file}:1: no LLDP neighbours in it (lldp, lldpNeighbors, interfaces with lldp)")
     try:
-        _note(device, _FORMS[key](data[key]), file, seen)
+        _note(device, _FORMS[key](data[key]) if key else _nvue(data), file, seen)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, StopIteration):
         raise InputError(f"{file}:1: the LLDP neighbours of {device} are not in a form that is known") from None
 
@@ -130,34 +141,64 @@ def _note(device: str, neighbours: Iterator[tuple[str, str, str]], file: Path, s
 
 
 def _lldpctl(data: Any) -> Iterator[tuple[str, str, str]]:
-    """lldpd's JSON: a list of one-key mappings, or one mapping; names are keys (json) or fields (json0)."""
-    if isinstance(data, list):
-        data = data[0]
-    interfaces = data.get("interface", [])
-    for item in interfaces if isinstance(interfaces, list) else [interfaces]:
-        entries = [(item["name"], item)] if "name" in item and "port" in item else list(item.items())
-        for port, entry in entries:
-            yield str(port), _chassis(entry["chassis"]), _port(entry["port"])
+    """lldpd's JSON: one mapping whose names are keys (json), or lists all the way down (json0)."""
+    for whole in _list(data):
+        for item in _list(whole.get("interface", [])):
+            entries = [(item["name"], item)] if "name" in item and "port" in item else list(item.items())
+            for port, entry in entries:
+                for neighbour in _list(entry):
+                    yield str(port), _chassis(neighbour.get("chassis", {})), _port(neighbour["port"])
+
+
+def _list(data: Any) -> list[Any]:
+    return data if isinstance(data, list) else [data]
 
 
 def _chassis(data: Any) -> str:
-    if isinstance(data, list):
-        data = data[0]
-        return str(data["name"][0]["value"])
-    if "name" in data:
-        return str(data["name"])
-    return str(next(iter(data)))
+    """The name a neighbour gives itself, else the identifier of its chassis; a neighbour may give neither."""
+    for item in _list(data):
+        if not item:
+            continue
+        name = item.get("name")
+        if name is not None:
+            return _value(name)
+        if "id" in item and set(item) <= _CHASSIS:
+            return _value(item["id"])
+        return str(next(iter(item)))
+    return _ANY
+
+
+# What lldpd says of a chassis; a mapping of one other key is the name of a neighbour.
+_CHASSIS = {"id", "name", "descr", "mgmt-ip", "mgmt-iface", "capability", "local"}
+
+
+def _value(data: Any) -> str:
+    """A text, or the value of a mapping, or of the first of several."""
+    first = _list(data)[0]
+    return str(first["value"] if isinstance(first, dict) else first)
 
 
 def _port(data: Any) -> str:
-    if isinstance(data, list):
-        data = data[0]
-    given = data.get("id", {})
-    given = given[0] if isinstance(given, list) else given
+    found = _list(data)[0]
+    given = _list(found.get("id", {}))[0]
     if given.get("type") == "ifname":
         return str(given["value"])
-    described = data.get("descr") or data.get("ifname") or given.get("value") or _ANY
-    return str(described[0]["value"] if isinstance(described, list) else described)
+    described = found.get("descr") or found.get("ifname")
+    return _value(described) if described else str(given.get("value") or _ANY)
+
+
+def _is_nvue(data: Any) -> bool:
+    return isinstance(data, dict) and any(isinstance(item, dict) and "lldp" in item for item in data.values())
+
+
+def _nvue(data: Any) -> Iterator[tuple[str, str, str]]:
+    """NVUE's JSON: interface -> lldp -> neighbor -> name -> chassis and port."""
+    for port, item in data.items():
+        neighbours = (item.get("lldp") or {}).get("neighbor") if isinstance(item, dict) else None
+        for name, neighbour in (neighbours or {}).items():
+            chassis, far = neighbour.get("chassis") or {}, neighbour.get("port") or {}
+            described = far.get("name") or far.get("id") or far.get("description")
+            yield str(port), str(chassis.get("system-name") or name), str(described or _ANY)
 
 
 def _eos(data: Any) -> Iterator[tuple[str, str, str]]:

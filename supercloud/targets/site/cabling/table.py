@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ....plan.cables import CableTable
 from ....plan.model import Plan
+from .netlist import ends_of
 
-__all__ = ["HEAD", "end_names", "summary", "table_text"]
+__all__ = ["HEAD", "end_names", "labels", "laned", "summary", "system_names", "table_text"]
 
 HEAD = (
-    "cable,label_a,label_b,a_device,a_port,a_rack,b_device,b_port,b_rack,medium,product,part_number,"
-    "run_m,order_m"
+    "cable,label_a,label_b,a_device,a_port,a_system_port,a_rack,b_device,b_port,b_system_port,b_rack,medium,product,"
+    "part_number,run_m,order_m"
 )  # fmt: skip
 
 
@@ -31,25 +32,52 @@ def table_text(plan: Plan, table: CableTable) -> str:
         for text, part in parts.items()
         for size in [float(next(item.base for item in table.kinds[kind].lengths if str(item) == text))]
     }
-    ends = zip(table.names("one"), end_names(table, "one"), racks[table.racks("one")], table.names("other"),
-               end_names(table, "other"), racks[table.racks("other")], strict=True)  # fmt: skip
-    rows = zip(table.cable.tolist(), ends, table.kind.tolist(), table.length.tolist(), table.stock.tolist(),
-               strict=True)  # fmt: skip
+    ends = zip(table.names("one"), end_names(table, "one"), system_names(table, "one"), racks[table.racks("one")],
+               table.names("other"), end_names(table, "other"), system_names(table, "other"),
+               racks[table.racks("other")], strict=True)  # fmt: skip
+    rows = zip(table.cable.tolist(), *labels(table), ends, table.kind.tolist(), table.length.tolist(),
+               table.stock.tolist(), strict=True)  # fmt: skip
     lines = [HEAD]
-    for cable, (a, a_port, a_rack, b, b_port, b_rack), kind, run, order in rows:
+    for cable, one, other, (a, a_port, a_system, a_rack, b, b_port, b_system, b_rack), kind, run, order in rows:
         medium, product, _ = kinds[kind]
-        one, other = f"{a}:{a_port}", f"{b}:{b_port}"
         lines.append(
-            f"{name}-{cable + 1:0{width}d},{one} > {other},{other} > {one},{a},{a_port},{a_rack},{b},{b_port},"
-            f"{b_rack},{medium},{product},{numbers.get((kind, order), '')},"
+            f"{name}-{cable + 1:0{width}d},{one} > {other},{other} > {one},"
+            f"{a},{a_port},{a_system},{a_rack},{b},{b_port},{b_system},{b_rack},"
+            f"{medium},{product},{numbers.get((kind, order), '')},"
             f"{'' if run != run else f'{run:.1f}'},{'' if order != order else f'{order:g}'}"
         )
     return "\n".join(lines) + "\n"
 
 
-def end_names(table: CableTable, side: str) -> Iterable[Any]:
+def labels(table: CableTable) -> tuple[list[str], list[str]]:
+    """Both ends of every link as they are printed: the port as it stands on the device, and in brackets what the
+    operating system of a switch calls it, where that is another name."""
+    found = []
+    for side in ("one", "other"):
+        printed = table.pick(side, lambda item: np.array(item.printed, dtype=object))
+        found.append([f"{name}:{port}" for name, port in zip(table.names(side), laned(table, side, printed),
+                                                             strict=True)])  # fmt: skip
+    return found[0], found[1]
+
+
+def system_names(table: CableTable, side: str) -> NDArray[Any]:
+    """What the system at one side calls each port: interface, number on InfiniBand, RDMA device of a machine."""
+    names = table.pick(side, lambda item: np.array(item.system or ("",) * len(item.ports), dtype=object))
+    if table.fabric.kind == "infiniband" and table.lane.any():  # halves of a port have numbers of their own
+        numbers = getattr(ends_of(table), f"{side}_port")
+        switched = np.isin(getattr(table, f"{side}_set"),
+                           [at for at, item in enumerate(table.devices) if item.side == "switch"])  # fmt: skip
+        names[switched] = [str(number) for number in numbers[switched].tolist()]
+    return names
+
+
+def end_names(table: CableTable, side: str) -> NDArray[Any]:
     """Port names at one side; an end of a splitter has its number after the port's."""
-    ports = table.ports(side)
+    return laned(table, side, table.ports(side))
+
+
+def laned(table: CableTable, side: str, ports: NDArray[Any]) -> NDArray[Any]:
+    """Names of ports at one side, with the number of the end of a splitter after them."""
     if side == "one" or not table.lane.any():
         return ports
     split = table.lane > 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....errors import InputError
-from ....plan.cable_ends import Spots, node_devices
+from ....plan.cable_ends import Spots, node_devices, service_devices
 from ....plan.model import FabricPlan, Plan
 from ....plan.subnet import partitions_of
 from ....spec import Fabric as Declared
@@ -17,14 +17,21 @@ def partitions_text(plan: Plan, fabric: FabricPlan, declared: Declared) -> str:
     lines = [f"# {plan.name}, {fabric.name}: made from the spec; edits are lost"]
     if not wanted:
         return "\n".join([*lines, "Default=0x7fff, ipoib, defmember=full : ALL ;"]) + "\n"
+    adapters: dict[str, list[str]] = {}
+    served: list[str] = []
+    if any(item.hosts is not None for item in wanted):
+        spots = Spots(plan)
+        for nodes in node_devices(plan, fabric, spots):
+            adapters |= {name: [f"{name} {device}" for device in nodes.adapters] for name in nodes.names}
+        servers = [service_devices(plan, fabric.role, item, spots) for item in fabric.services if item.hosts]
+        served = [f"{name} {device}" for item in servers for name in item.names for device in item.adapters]
+        _need(served, fabric, f"fabrics: {fabric.name}: servers of storage")
+    full = "".join(f",\n    {fabric.guids[name]}=full" for name in served)
+    lines += ["# Servers of storage are full members of the default partition: all tenants reach them."] * bool(served)
     lines += [
         "# Nodes are limited members of the default partition: they reach the subnet manager there, not each other.",
-        "Default=0x7fff, ipoib, defmember=limited : ALL, ALL_SWITCHES=full, SELF=full ;",
+        f"Default=0x7fff, ipoib, defmember=limited : ALL, ALL_SWITCHES=full, SELF=full{full} ;",
     ]
-    adapters: dict[str, list[str]] = {}
-    if any(item.hosts is not None for item in wanted):
-        for nodes in node_devices(plan, fabric, Spots(plan)):
-            adapters |= {name: [f"{name} {device}" for device in nodes.adapters] for name in nodes.names}
     for number, item in enumerate(wanted):
         head = f"{item.name}=0x{item.pkey:04x}, ipoib, defmember=full :"
         if item.hosts is None:
@@ -35,12 +42,16 @@ def partitions_text(plan: Plan, fabric: FabricPlan, declared: Declared) -> str:
         if strange:
             raise InputError(f"{place}: {len(strange)} hosts are not on this fabric, the first is {strange[0]}")
         ports = [adapter for host in item.hosts for adapter in adapters[host]]
-        lacking = [name for name in ports if name not in fabric.guids]
-        if lacking:
-            raise InputError(
-                f"{place}: the GUIDs of {len(lacking)} of {len(ports)} adapters are not known, the first is "
-                f"{lacking[0]!r}; set guids to a file that ibnetdiscover printed"
-            )
+        _need(ports, fabric, place)
         guids = ",\n    ".join(fabric.guids[name] for name in ports)
         lines.append(f"{head} SELF,\n    {guids} ;")
     return "\n".join(lines) + "\n"
+
+
+def _need(ports: list[str], fabric: FabricPlan, place: str) -> None:
+    lacking = [name for name in ports if name not in fabric.guids]
+    if lacking:
+        raise InputError(
+            f"{place}: the GUIDs of {len(lacking)} of {len(ports)} adapters are not known, the first is "
+            f"{lacking[0]!r}; set guids to a file that ibnetdiscover printed"
+        )

@@ -1,6 +1,5 @@
 """Racks as files: what stands where, on which circuit, in which cooling zone; elevations as text and SVG."""
 
 from .bundle import render
-from .svg import elevations_svg
 
-__all__ = ["elevations_svg", "render"]
+__all__ = ["render"]

@@ -13,9 +13,8 @@ from ....plan.document import document
 from ....plan.model import Plan
 from ....primitives.bundle import Bundle, File
 from ....primitives.quantity import Mass, Power
-from .svg import elevations_svg
+from ...pictures import Things, elevations
 from .text import elevations_text
-from .things import Things
 
 __all__ = ["render"]
 
@@ -25,10 +24,10 @@ def render(plan: Plan) -> Bundle:
     things = Things(plan)
     files: dict[str, File | str] = {
         "circuits.csv": _table(("rack", "pdu", "product", "feed", "carries_kw", "load_kw", "load_after_loss_kw"),
-                                     _circuits(plan)),
+                                     _circuits(plan, things)),
         "contents.csv": _table(("rack", "unit", "units", "what", "name", "product"), _contents(plan, things)),
         "cooling.csv": _table(("zone", "cdu", "needed", "spare", "racks"), _zones(plan)),
-        "elevations.svg": elevations_svg(plan),
+        "elevations.svg": elevations(plan).alone(),
         "elevations.txt": elevations_text(plan, things),
         "facility.yaml": _facility(plan),
         "racks.csv": _table(
@@ -87,7 +86,7 @@ def _contents(plan: Plan, things: Things) -> Iterable[Sequence[object]]:
                 yield rack.name, unit, item.height or "", item.what, things.name(item, index), product
 
 
-def _circuits(plan: Plan) -> Iterable[Sequence[object]]:
+def _circuits(plan: Plan, things: Things) -> Iterable[Sequence[object]]:
     """One line a distribution unit, its load an even part of the rack's, and that after the loss of another feed."""
     groups = plan.facility.racks if plan.facility else ()
     for rack in plan.layout.racks if plan.layout else ():
@@ -100,7 +99,7 @@ def _circuits(plan: Plan) -> Iterable[Sequence[object]]:
         after = _kw(Power.of_base(rack.power.base / left)) if left else ""
         for index in range(circuits.count):
             feed = chr(ord("A") + index % circuits.feeds) if circuits.feeds <= 26 else index % circuits.feeds + 1
-            yield (rack.name, f"pdu-{item.first + index + 1:04d}", item.of, feed, _kw(circuits.each), share, after)
+            yield (rack.name, things.name(item, index), item.of, feed, _kw(circuits.each), share, after)
 
 
 def _zones(plan: Plan) -> Iterable[Sequence[object]]:

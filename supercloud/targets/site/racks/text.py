@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....plan.model import Plan, RackPlan
-from .things import Things, shapes
+from ...pictures import Things, shapes
 
 __all__ = ["elevations_text"]
 

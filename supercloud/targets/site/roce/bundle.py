@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ....plan.model import Plan
 from ....plan.network_model import SwitchRun, Underlay
 from ....primitives.bundle import Bundle, File
+from ....topology.links import ReservedLinks
 from . import eos, frr, nodes, nvue, sonic
 from .install import install_text
 from .switches import SwitchView, switches_of
@@ -34,7 +35,7 @@ def render(plan: Plan) -> Bundle:
     for underlay in underlays:
         for run in underlay.switches:
             assert run.system is not None, "a plan with errors is not rendered"
-            text = DIALECTS[run.system.dialect][1](run, underlay, ports_used(run))
+            text = DIALECTS[run.system.dialect][1](run, underlay, ports_used(run, underlay))
             files |= {f"{underlay.fabric}/{run.tier.name}/{path}": file for path, file in text.items()}
         for view in switches_of(plan, underlay):
             assert view.run.system is not None
@@ -48,8 +49,10 @@ def render(plan: Plan) -> Bundle:
     return Bundle(files)
 
 
-def ports_used(run: SwitchRun) -> list[str]:
-    """The ports of a tier that carry the fabric: the first ones down, the last ones up."""
+def ports_used(run: SwitchRun, underlay: Underlay) -> list[str]:
+    """The ports of a tier that carry the fabric: the first ones down, those of servers on leaves, the last ones up."""
     tier = run.tier
-    used = dict.fromkeys([*range(tier.down), *range(tier.radix - tier.up, tier.radix)])
+    served = {port for group in underlay.wiring.link_groups if isinstance(group, ReservedLinks)
+              for _, port in group.places if group.target_kind == tier.name}  # fmt: skip
+    used = dict.fromkeys([*range(tier.down), *sorted(served), *range(tier.radix - tier.up, tier.radix)])
     return [run.port(index) for index in used]

@@ -49,22 +49,28 @@ def count(bill: list[dict[str, str]], section: str, *words: str) -> int:
         (4, "cables of compute", ["QSFP112", "compute-manager"]),
         # storage: 494 NDR, 48 2x200 to storage, 2 and 4 for managers, 254 DGX QSFP112
         (494, "cables of storage", ["nvidia-mfp7e10"]),
-        (48, "cables of storage", ["nvidia-mfp7e20", "appliance to leaf"]),
+        (48, "cables of storage", ["nvidia-980-9i117", "appliance to leaf"]),
         (2, "cables of storage", ["nvidia-mfp7e20", "storage-manager to leaf"]),
-        (4, "cables of storage", ["nvidia-mfp7e20", "mgmt to leaf"]),
+        (4, "cables of storage", ["nvidia-980-9i117", "mgmt to leaf"]),
+        (369, "cables of storage", ["finned top", "nvidia-mma4z00-ns"]),
         (254, "cables of storage", ["QSFP112", "in node"]),
-        # in-band: 254, 8 management, 4 uplinks, 6 between leaves, 8 NFS, 24 leaf to core
-        (254, "cables of in-band", ["node to leaf"]),
-        (8, "cables of in-band", ["mgmt to leaf"]),
+        (4, "cables of storage", ["QSFP112", "storage-manager"]),
+        # in-band: 254 of 200 Gb/s, 8 management, 4 uplinks, 6 between leaves of copper, 8 NFS, 24 leaf to core
+        (254, "cables of in-band", ["200 Gb/s active optical", "node to leaf"]),
+        (8, "cables of in-band", ["nvidia-mfa1a00", "mgmt to leaf"]),
         (4, "cables of in-band", ["spine to building", "CWDM4"]),
-        (6, "cables of in-band", ["leaf to leaf"]),
-        (8, "cables of in-band", ["nfs to leaf"]),
-        (24, "cables of in-band", ["leaf to spine"]),
-        # out of band: 127 DGX, 64 InfiniBand and 8 Ethernet switches, 8 of managers, 108 PDU, 16 uplinks of 100G
+        (6, "cables of in-band", ["passive copper", "leaf to leaf"]),
+        (8, "cables of in-band", ["nvidia-mfa1a00", "nfs to leaf"]),
+        (24, "cables of in-band", ["nvidia-mfa1a00", "leaf to spine"]),
+        # out of band: 127 DGX, 64 InfiniBand and 8 Ethernet switches, 8 of managers, 2 from manager to manager, 108
+        # PDU, 16 uplinks of 100G
+        (1, "cables of management", ["compute-manager to compute-manager"]),
+        (1, "cables of management", ["storage-manager to storage-manager"]),
+        (317, "cables of management", ["cat6"]),
         (127, "cables of management", ["node to leaf"]),
         (48, "cables of management", [" compute-", "e to leaf"]),
         (108, "cables of management", ["pdu to leaf"]),
-        (16, "cables of management", ["leaf to spine", "qsfp28"]),
+        (16, "cables of management", ["leaf to spine", "nvidia-mfa1a00"]),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else str(value),
 )
@@ -85,15 +91,37 @@ def test_out_of_band_devices(bill: list[dict[str, str]]) -> None:
     assert (infiniband, ethernet, managers) == (64, 8, 8)
 
 
-def test_what_is_published_otherwise(bill: list[dict[str, str]]) -> None:
-    """Storage optics of switches: 369 published; a module in every cage in use makes 374."""
-    assert count(bill, "cables of storage", "finned top") == 374
+def test_what_decides_the_369_modules_of_the_storage_switches() -> None:
+    """254 + 2 x 240 straight fibres need (254 + 2)/2 + 240 cages, as a rail of 127 nodes leaves half a cage empty; the
+    52 active splitters bring their ends; the two splitters of fibre fill one cage, or take one each on two leaves."""
+
+    def modules(*changes: tuple[str, str]) -> int:
+        text = SPEC.read_text()
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new)
+        plan = sc.resolve(loads(text, str(SPEC)))
+        rows = list(csv.DictReader(io.StringIO(render(plan, "bom")["bom.csv"])))
+        return count(rows, "cables of storage", "finned top")
+
+    assert modules() == (254 + 2) // 2 + 240 + 1 == 369
+    assert modules(("pack: true, ", "")) == 370
+    assert modules((", cable: nvidia-980-9i117, full: true", ", full: true")) == 369, "theirs, ends and all"
+
+
+def test_nothing_of_the_tables_is_declared() -> None:
+    """Counts of racks, distribution units, switches and leaf ports follow from rules, machines and circuits."""
+    text = SPEC.read_text()
+    for word in ("racks:", "pdus:", "su:", "leaf_down:", "name: pdu"):
+        assert word not in text
 
 
 def test_part_numbers_where_they_are_sourced(bill: list[dict[str, str]]) -> None:
     parts = {row["product"]: row["part_number"] for row in bill if row["part_number"]}
     assert parts["nvidia-qm9700"] and parts["nvidia-mma4z00-ns"] == "980-9I510-00NS00"
     assert parts["nvidia-mma4z00-ns-flt"] == "980-9I51A-00NS00"
+    assert parts["nvidia-980-9i117"] == "980-9I117-00H030" and parts["qsfp28-cwdm4"] == "980-9I17Q-00CM00"
+    assert parts["nvidia-sn4600c"] == "920-9N302-00F7-0C2" and parts["nvidia-sn2201"] == "920-9N110-00F1-0C0"
 
 
 def test_spares_are_rounded_up_item_by_item() -> None:

@@ -16,7 +16,7 @@ import supercloud as sc
 from supercloud.plan.cables import CableTable, cables_of
 from supercloud.plan.model import Plan
 from supercloud.spec.loader import loads
-from supercloud.targets import render
+from supercloud.targets import render, targets_for
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
 SUPERPOD = EXAMPLES / "02-superpod" / "cluster.yaml"
@@ -111,7 +111,7 @@ def test_more_nodes_than_ports_is_a_finding_with_numbers() -> None:
 
 
 def test_two_cables_in_one_port_are_refused() -> None:
-    plan = plan_of(NETWORKS, ("peer_links: 2 ", "peer_links: 20"))
+    plan = plan_of(NETWORKS, ("leaf_up: 4\n", "leaf_up: 4\n    leaf_down: 43\n"), ("peer_links: 2 ", "peer_links: 20"))
     (found,) = [item for item in plan.errors if item.check == "cable-reach"]
     assert re.search(r"ports of in-band would get two cables, the first is in-band-leaf-001:swp\d+", found.problem)
 
@@ -125,11 +125,14 @@ def test_unknown_names_are_numbers_and_unknown_kinds_are_left_out() -> None:
 @pytest.mark.parametrize("example", sorted(item.name for item in EXAMPLES.iterdir() if item.is_dir()))
 def test_every_example_is_cabled_without_conflicts(example: str) -> None:
     plan = plan_of(EXAMPLES / example / "cluster.yaml")
-    if plan.errors or not any(fabric.tiers for fabric in plan.fabrics):
-        pytest.skip("no switched network")
-    for fabric in plan.fabrics:
-        if fabric.tiers:
-            assert cables_of(plan, fabric).count >= sum(fabric.cables.values())
+    switched = [fabric for fabric in plan.fabrics if fabric.tiers]
+    assert not plan.errors and ("cabling" in targets_for(plan)) == bool(switched)
+    for fabric in switched:
+        table = cables_of(plan, fabric)
+        links = sum(item.links for item in fabric.services)
+        wired = sum(fabric.cables[key] for key in ("node_leaf", "leaf_spine", "spine_core"))
+        assert table.count >= wired + links
+        assert len(set(zip(table.names("one").tolist(), table.ports("one").tolist(), strict=True))) == table.count
 
 
 def test_netbox_files_hang_together() -> None:
@@ -153,4 +156,5 @@ def test_netbox_files_hang_together() -> None:
             used.add((name, port))
     assert all(row["device_type"] in types and row["manufacturer"] in makers for row in devices.values())
     assert all(row["rack"] in racks | {""} for row in devices.values())
-    assert len(used) == 2 * (2044 + 254 + 240 + 108 + 254 + 24 + 6 + 16 + 127 + 188 + 16)
+    storage, in_band, management = 254 + 240 + 4 + 96 + 8, 254 + 24 + 6 + 16, 127 + 188 + 16 + 2
+    assert len(used) == 2 * (2044 + storage + in_band + management)

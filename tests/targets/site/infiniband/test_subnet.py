@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,26 @@ def test_what_is_no_guid_is_an_error_with_its_line(text: str) -> None:
 def test_a_missing_file_is_a_finding(tmp_path: Path) -> None:
     (found,) = [item for item in plan_of("guids: none.txt", tmp_path).errors if item.check == "guids-file"]
     assert "none.txt cannot be read" in found.problem
+
+
+def test_servers_of_storage_are_reached_by_every_tenant(tmp_path: Path) -> None:
+    """They are in the simulated network and in the list of cables too, with the adapters that their machine has."""
+    spec = SPEC.parents[1] / "07-storage" / "cluster.yaml"
+    names = [f"train-{node:04d} mlx5_{port}" for node in (1, 2) for port in (0, 1)]
+    servers = [f"{name} mlx5_{port}" for group in sc.resolve(sc.load(spec)).servers if group.storage in _PARALLEL
+               for name in group.hosts for port in (0, 1)]  # fmt: skip
+    guids = "".join(f'"{name}" 0x{0xA0 + at:016x}\n' for at, name in enumerate([*names, *servers]))
+    (tmp_path / "guids.txt").write_text(guids)
+    more = "switch: nvidia-qm9700, guids: guids.txt, partitions: [{tenant: llm, hosts: 'train-[0001-0002]'}]}     # par"
+    text = spec.read_text().replace("switch: nvidia-qm9700}     # par", more).replace("catalog: catalog", "", 1)
+    text = text.replace("name: storage\n", f"name: storage\ncatalog: {spec.parent / 'catalog'}\n", 1)
+    plan = sc.resolve(loads(text, str(tmp_path / "cluster.yaml")))
+    assert not plan.errors
+    conf = render(plan, "infiniband")["storage/partitions.conf"]
+    assert len(re.findall(r"^    0x[0-9a-f]{16}=full", conf, re.MULTILINE)) == len(servers)
+    assert "llm=0x0010" in conf and f"0x{0xA0 + len(names):016x}=full" in conf
+    net = render(plan, "cabling")["storage.net"]
+    assert 'Hca 1 "scratch-oss-0001 mlx5_0"' in net and net.count('Hca 1 "fast-backend-') == 16
+
+
+_PARALLEL = ("scratch", "fast", "proj")

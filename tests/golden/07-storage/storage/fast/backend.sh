@@ -6,7 +6,7 @@ set -euo pipefail
 
 weka local stop default || true
 weka local rm default --force || true
-./resources_generator.py -f --path /tmp --net eth0 --drive-dedicated-cores 24 --frontend-dedicated-cores 1 --compute-dedicated-cores 38
+./resources_generator.py -f --path /tmp --net ib0 --drive-dedicated-cores 24 --frontend-dedicated-cores 1 --compute-dedicated-cores 38
 for container in drives0 compute0 frontend0; do
     [ ! -e "/tmp/$container.json" ] || weka local setup container --resources-path "/tmp/$container.json"
 done

@@ -4,7 +4,7 @@
 set -euo pipefail
 
 hosts=()
-for number in $(seq 1 8); do hosts+=("$(printf 'fast-backend-%04d' "$number")"); done
+for number in $(seq 1 8); do hosts+=("$(printf 'fast-backend-%04d-storage' "$number")"); done
 
 weka cluster create "${hosts[@]}"
 weka cluster update --cluster-name=fast --data-drives=5 --parity-drives=2

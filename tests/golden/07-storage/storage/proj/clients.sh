@@ -6,6 +6,6 @@ set -euo pipefail
 printf '%s\n' train-{0001..0032} >train.clients
 mmaddnode -N train.clients
 mmchlicense client --accept -N train.clients
-mmchconfig pagepool=16G -N train.clients
+mmchconfig pagepool=16G,verbsRdma=enable,verbsRdmaSend=yes -N train.clients
 mmstartup -a
 mmmount proj -a

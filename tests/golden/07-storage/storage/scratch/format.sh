@@ -6,12 +6,12 @@
 # An object target is 8 + 2 drives of 15.36 TB; a metadata target has at least 6524 GiB.
 set -euo pipefail
 
-net=tcp0
+net=o2ib0
 host=$(hostname -s)
 number=$((10#${host##*-}))
 if [ $((number % 2)) = 1 ]; then partner=$((number + 1)); else partner=$((number - 1)); fi
 
-nid() { printf '%s%04d@%s' "$1" "$2" "$net"; }
+nid() { printf '%s%04d-storage@%s' "$1" "$2" "$net"; }
 
 make_target() { # device, arguments of mkfs.lustre
     local device=$1
@@ -23,7 +23,7 @@ make_target() { # device, arguments of mkfs.lustre
     mkfs.lustre "$@" --backfstype=ldiskfs "$device"
 }
 
-managers=(--mgsnode=scratch-mds-0001@tcp0 --mgsnode=scratch-mds-0002@tcp0)
+managers=(--mgsnode=scratch-mds-0001-storage@o2ib0 --mgsnode=scratch-mds-0002-storage@o2ib0)
 case $host in
 scratch-mds-*)
     service=(--servicenode="$(nid scratch-mds- "$number")")

@@ -1,0 +1,48 @@
+"""All files: programs that are the same everywhere, tables of this cluster, user-data of each group and host."""
+
+from __future__ import annotations
+
+import hashlib
+
+from ..._version import __version__
+from ...plan.model import Plan
+from ...primitives.bundle import Bundle, File
+from ...primitives.templates import fill
+from .environment import environments
+from .tables import group_lines, mount_lines
+
+__all__ = ["boot_bundle", "render"]
+
+_SOURCED = ("steps.sh", "install.sh")
+_PROGRAMS = ("boot.sh", *_SOURCED, "slurmd.sh", "scale.sh", "resume.sh", "suspend.sh", "resume-fail.sh")
+
+
+def render(plan: Plan) -> Bundle:
+    """The bundle for the plan's own cloud."""
+    assert plan.cloud is not None, "a plan without a cloud"
+    return boot_bundle(plan, fill(f"boot/clouds/{plan.cloud.provider}.sh.j2"))
+
+
+def boot_bundle(plan: Plan, functions: str) -> Bundle:
+    """The bundle with the functions of a provider given as shell text; ``templates/boot/clouds`` has those of each."""
+    assert plan.cloud is not None, "a plan without a cloud"
+    head = f"# made by supercloud {__version__} from the spec {plan.name}; edits are lost"
+    cloud = f"# shellcheck shell=bash\n{head}\n{functions.strip()}\n"
+    files: dict[str, File | str] = {
+        name: File(fill(f"boot/{name}.j2", head=head), executable=name not in _SOURCED) for name in _PROGRAMS
+    }
+    files[f"clouds/{plan.cloud.provider}.sh"] = cloud
+    files["groups.txt"] = "\n".join([head, *group_lines(plan)]) + "\n"
+    files["mounts.txt"] = "\n".join([head, *mount_lines(plan)]) + "\n"
+    sums = "".join(f"{_digest(text)}  {path}\n" for path, text in Bundle(files).items())
+    files["SHA256SUMS"] = sums
+    for key, environment in environments(plan).items():
+        text = "\n".join([*environment, f"DIGEST={_digest(sums)}"])
+        files[f"user-data/{key}.sh"] = File(
+            fill("boot/user-data.sh.j2", head=head, environment=text, cloud=cloud.strip()), executable=True
+        )
+    return Bundle(files)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,104 @@
+"""What each machine is told at its start: its role, its group, where things are, names of secrets (never a secret)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...plan.cloud_model import CloudHost, CloudPlan, NodeGroup
+from ...plan.model import Plan
+from ...spec import SlurmScheduler
+from .tables import mount_rule, mounted
+
+__all__ = ["environments"]
+
+# File systems cut labels off after this.
+_LABEL = 16
+
+
+def environments(plan: Plan) -> dict[str, list[str]]:
+    """Key of a group or host -> lines ``NAME='value'``."""
+    assert plan.cloud is not None
+    found = {group.key: list(_of_group(plan, group)) for group in plan.cloud.groups}
+    return found | {host.key: list(_of_host(plan, host)) for host in plan.cloud.hosts}
+
+
+def _common(plan: Plan, role: str) -> dict[str, str]:
+    slurm, release = plan.scheduler.spec, plan.scheduler.release
+    assert isinstance(slurm, SlurmScheduler) and release is not None, "a boot bundle is for Slurm"
+    return {
+        "ROLE": role,
+        "CLUSTER": "@{cluster}",
+        "REGION": "@{region}",
+        "BUCKET": "@{bucket}",
+        "HOST": "",
+        "GROUP": "",
+        "POOL": "",
+        "RELEASE": release.name,
+        "AUTH": "slurm" if slurm.auth == "slurm" else "munge",
+        "DOMAIN": plan.network.domain,
+        "SECRET_AUTH": "@{secret_auth}" if role in ("compute", "controller", "database", "login") else "",
+        "CONTROLLERS": ",".join(host.address for host in plan.scheduler.controllers),
+        "ACCOUNTING": "yes" if plan.scheduler.database else "no",
+        "DATABASE": "no",
+        "DATABASE_HOST": "",
+        "SECRET_DATABASE": "",
+        "STATE_DISK": "",
+        "STATE_LABEL": "",
+        "TOPOLOGY": "",
+        "STORAGE": "",
+    }
+
+
+def _of_group(plan: Plan, group: NodeGroup) -> Iterator[str]:
+    yield from _lines(
+        _common(plan, "compute")
+        | {"GROUP": group.key, "POOL": group.pool, "STORAGE": _storage(plan), "TOPOLOGY": _topology(plan)}
+    )
+
+
+def _of_host(plan: Plan, host: CloudHost) -> Iterator[str]:
+    assert plan.cloud is not None
+    database = plan.scheduler.database
+    own = _common(plan, host.role) | {"HOST": host.hosts[0] if len(host.hosts) == 1 else ""}
+    if database and host.role in ("controller", "database") and database.name in host.hosts:
+        managed = plan.cloud.database is not None
+        own |= {"DATABASE": "managed" if managed else "here", "SECRET_DATABASE": "@{secret_database}"}
+        own |= {"DATABASE_HOST": "@{database_host}"} if managed else {}
+    if host.state:
+        own |= {"STATE_DISK": "@{state_device}", "STATE_LABEL": f"sc-{host.key}"[:_LABEL]}
+    if host.role in ("controller", "login"):
+        own["STORAGE"] = _storage(plan)
+    if host.role == "controller":
+        own["TOPOLOGY"] = _topology(plan)
+    if host.role == "storage":
+        own |= _serving(plan.cloud, host)
+    yield from _lines(own)
+
+
+def _serving(cloud: CloudPlan, host: CloudHost) -> dict[str, str]:
+    """What servers of a file system are told: what they serve, and where their software comes from."""
+    install, rule = cloud.storage_named(host.storage).install, mount_rule(cloud, host.storage)
+    found = {
+        "STORAGE_NAME": host.storage,
+        "FILE_SYSTEM": rule.path.strip("/") or host.storage,
+        "SERVERS": str(host.count),
+    }
+    if install is not None:
+        found |= {"INSTALL_SOURCE": install.source, "INSTALL_TOKEN": install.token or ""}
+    return found
+
+
+def _storage(plan: Plan) -> str:
+    return "\n".join(f"{storage.name}=@{{source_{storage.name}}}" for storage in mounted(plan))
+
+
+def _topology(plan: Plan) -> str:
+    """Which topology nodes say their place in: none before releases that can be told while they run."""
+    release = plan.scheduler.release
+    return "network" if release and release.abilities.topology_yaml else ""
+
+
+def _lines(own: dict[str, str]) -> Iterator[str]:
+    for name, value in own.items():
+        quoted = value.replace("'", r"'\''")
+        yield f"{name}='{quoted}'"

@@ -1,0 +1,31 @@
+"""Plan in, Pulumi resources out. Importing this loads no cloud SDK; :mod:`.component` is what a program uses.
+
+A cloud is a function ``build(work: Work) -> Access`` that registers resources for ``work.cloud``. To add one, write its
+folder and give it a line in ``CLOUDS``; nothing else here knows a provider.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
+
+from ...errors import UnknownName
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .work import Access, Work
+
+__all__ = ["CLOUDS", "builder_of"]
+
+CLOUDS: dict[str, str] = {
+    "aws": "supercloud.targets.clouds.aws:build",
+}
+
+
+def builder_of(provider: str) -> Callable[[Work], Access]:
+    """What registers the resources of a provider; raises :class:`UnknownName` where there is none."""
+    if provider not in CLOUDS:
+        raise UnknownName("cloud with resources", provider, CLOUDS)
+    module, _, function = CLOUDS[provider].partition(":")
+    return cast("Callable[[Work], Access]", getattr(import_module(module), function))

@@ -1,0 +1,85 @@
+"""Roles: who may do what, scoped to the cluster's own things."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+from pulumi_aws import iam
+
+from ..work import CLUSTER_TAG, Work
+
+__all__ = ["RoleOf", "Statement", "allow", "of_cluster", "profile_of", "role_of"]
+
+Statement = Mapping[str, Any]
+"""A statement of a policy; values may be Outputs."""
+_VERSION = "2012-10-17"
+
+
+@dataclass(frozen=True)
+class RoleOf:
+    """A role that exists."""
+
+    name: pulumi.Output[str]
+    arn: pulumi.Output[str]
+    rights: tuple[pulumi.Resource, ...]
+    """What has to be there before the role can do anything."""
+
+
+def allow(actions: Sequence[str], resources: Any = "*", when: Mapping[str, Any] | None = None) -> Statement:
+    """A statement that allows ``actions`` on ``resources``."""
+    condition = {"Condition": when} if when else {}
+    return {"Effect": "Allow", "Action": list(actions), "Resource": resources, **condition}
+
+
+def of_cluster(work: Work) -> Mapping[str, Any]:
+    """The condition that a thing carries the cluster's tag."""
+    return {"StringEquals": {f"aws:ResourceTag/{CLUSTER_TAG}": work.identity}}
+
+
+def role_of(
+    work: Work,
+    key: str,
+    service: str,
+    statements: Sequence[Statement] = (),
+    managed: Sequence[str] = (),
+    assume: Sequence[str] = ("sts:AssumeRole",),
+    when: Mapping[str, Any] | None = None,
+) -> RoleOf:
+    """A role that ``service`` takes, with statements of our own and the provider's policies by name."""
+    condition = {"Condition": when} if when else {}
+    trust = {"Effect": "Allow", "Action": list(assume), "Principal": {"Service": service}, **condition}
+    role = iam.Role(
+        work.child(f"{key}-role", "role"),
+        assume_role_policy=pulumi.Output.json_dumps({"Version": _VERSION, "Statement": [trust]}),
+        tags=work.tags(key),
+        opts=work.options(),
+    )
+    rights: list[pulumi.Resource] = [
+        iam.RolePolicyAttachment(
+            work.child(f"{key}-{policy.rsplit('/', 1)[-1]}"),
+            role=role.name,
+            policy_arn=f"arn:{work.cloud.partition}:iam::aws:policy/{policy}",
+            opts=work.options(),
+        )
+        for policy in managed
+    ]
+    if statements:
+        rights.append(
+            iam.RolePolicy(
+                work.child(f"{key}-policy"),
+                role=role.name,
+                policy=pulumi.Output.json_dumps({"Version": _VERSION, "Statement": list(statements)}),
+                opts=work.options(),
+            )
+        )
+    return RoleOf(role.name, role.arn, tuple(rights))
+
+
+def profile_of(work: Work, key: str, role: pulumi.Input[str]) -> iam.InstanceProfile:
+    """What gives instances a role, by the role's name."""
+    return iam.InstanceProfile(
+        work.child(f"{key}-profile", "role"), role=role, tags=work.tags(key), opts=work.options()
+    )

@@ -1,0 +1,130 @@
+"""Launch templates: what an instance of a group is, with every network card of its machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pulumi
+from pulumi_aws import ec2
+
+from ....plan.cloud_model import Interface
+from ....primitives.quantity import Size
+from ....spec.pool import Capacity, CapacityBlock, Reservation, ReservationGroup, Spot
+from ..work import Work
+
+__all__ = ["DISK", "image_id", "metadata", "template", "version_of"]
+
+DISK = "gp3"
+"""Kind of all disks."""
+
+
+def template(
+    work: Work,
+    key: str,
+    *,
+    machine: str,
+    disk: Size,
+    walls: Sequence[pulumi.Input[str]],
+    interfaces: Sequence[Interface] = (),
+    image: str,
+    managed: bool = False,
+    profile: pulumi.Input[str] | None = None,
+    capacity: Capacity | None = None,
+    placement: pulumi.Input[str] | None = None,
+    user_data: pulumi.Input[str] | None = None,
+    tags: Mapping[str, str] | None = None,
+) -> ec2.LaunchTemplate:
+    """A launch template. ``image`` is a key of the plan; ``managed`` leaves the image itself to a managed service."""
+    labels = {**work.tags(key), **(tags or {})}
+    several = _several(interfaces)
+    return ec2.LaunchTemplate(
+        work.child(f"{key}-launch", "launch-template"),
+        instance_type=machine,
+        image_id=None if managed else image_id(work.cloud.images[image]),
+        iam_instance_profile=ec2.LaunchTemplateIamInstanceProfileArgs(arn=profile) if profile is not None else None,
+        key_name=work.given.ssh_key,
+        user_data=user_data,
+        block_device_mappings=[_root(work, image, disk)],
+        metadata_options=ec2.LaunchTemplateMetadataOptionsArgs(**metadata(work)),
+        network_interfaces=[_interface(item, walls) for item in interfaces] if several else None,
+        vpc_security_group_ids=None if several else list(walls),
+        instance_market_options=_market(capacity),
+        capacity_reservation_specification=_reserved(capacity),
+        placement=ec2.LaunchTemplatePlacementArgs(group_name=placement) if placement is not None else None,
+        monitoring=ec2.LaunchTemplateMonitoringArgs(enabled=True),
+        tag_specifications=[
+            ec2.LaunchTemplateTagSpecificationArgs(resource_type=kind, tags=labels)
+            for kind in ("instance", "volume", "network-interface")
+        ],
+        tags=labels,
+        update_default_version=True,
+        opts=work.options(),
+    )
+
+
+def version_of(launch: ec2.LaunchTemplate) -> pulumi.Output[str]:
+    """The version that was just registered, so that groups notice a change."""
+    return launch.latest_version.apply(lambda number: str(int(number)))
+
+
+def image_id(reference: str) -> str:
+    """An image by identifier, or by the public parameter that names the newest one (read when machines start)."""
+    return f"resolve:ssm:{reference}" if reference.startswith("/") else reference
+
+
+def metadata(work: Work) -> dict[str, Any]:
+    """The metadata service with session tokens only (IMDSv2)."""
+    return {
+        "http_endpoint": "enabled",
+        "http_tokens": "required",
+        "http_put_response_hop_limit": int(work.cloud.options["metadata_hops"]),
+        "instance_metadata_tags": "enabled" if work.plan.scheduler.kind == "slurm" else "disabled",
+    }
+
+
+def _root(work: Work, image: str, size: Size) -> ec2.LaunchTemplateBlockDeviceMappingArgs:
+    """An encrypted gp3 root."""
+    disk = ec2.LaunchTemplateBlockDeviceMappingEbsArgs(
+        volume_size=size.ceil("GiB"), volume_type=DISK, encrypted="true", delete_on_termination="true"
+    )
+    return ec2.LaunchTemplateBlockDeviceMappingArgs(device_name=work.cloud.roots[image], ebs=disk)
+
+
+def _several(interfaces: Sequence[Interface]) -> bool:
+    """An instance has one plain interface anyway; only others need to be listed."""
+    return any(item.card or item.device or item.kind != "interface" for item in interfaces)
+
+
+def _interface(item: Interface, walls: Sequence[pulumi.Input[str]]) -> ec2.LaunchTemplateNetworkInterfaceArgs:
+    return ec2.LaunchTemplateNetworkInterfaceArgs(
+        network_card_index=item.card,
+        device_index=item.device,
+        interface_type=item.kind,
+        security_groups=list(walls),
+        delete_on_termination="true",
+        associate_public_ip_address="false" if item.address else None,
+    )
+
+
+def _market(capacity: Capacity | None) -> ec2.LaunchTemplateInstanceMarketOptionsArgs | None:
+    """The market the instances are got at; None at list price."""
+    if isinstance(capacity, CapacityBlock):
+        return ec2.LaunchTemplateInstanceMarketOptionsArgs(market_type="capacity-block")
+    if isinstance(capacity, Spot):
+        most = f"{capacity.max_price.to('USD/h'):.4f}" if capacity.max_price else None
+        limits = ec2.LaunchTemplateInstanceMarketOptionsSpotOptionsArgs(max_price=most) if most else None
+        return ec2.LaunchTemplateInstanceMarketOptionsArgs(market_type="spot", spot_options=limits)
+    return None
+
+
+def _reserved(capacity: Capacity | None) -> ec2.LaunchTemplateCapacityReservationSpecificationArgs | None:
+    """The reservation the instances are taken from."""
+    target = ec2.LaunchTemplateCapacityReservationSpecificationCapacityReservationTargetArgs
+    if isinstance(capacity, (Reservation, CapacityBlock)):
+        found = target(capacity_reservation_id=capacity.id)
+    elif isinstance(capacity, ReservationGroup):
+        found = target(capacity_reservation_resource_group_arn=capacity.id)
+    else:
+        return None
+    return ec2.LaunchTemplateCapacityReservationSpecificationArgs(capacity_reservation_target=found)

@@ -1,0 +1,44 @@
+"""Which provider registers the children: the user's, or one of our own in the plan's region."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+
+from ..work import Work
+
+__all__ = ["provider_of"]
+
+
+def provider_of(work: Work) -> pulumi.ProviderResource | None:
+    """None where the user passed one: children inherit it.
+
+    Otherwise a provider with the settings of the stack's ``aws:`` configuration, but in the region of the plan: the
+    default provider's region may be another one, and stacks may forbid default providers.
+    """
+    if work.component.get_provider("aws:index:Provider") is not None:
+        return None
+    settings = _configured() | {"region": work.cloud.region}
+    options = pulumi.ResourceOptions(parent=work.component)
+    return aws.Provider(f"{work.name}-aws", opts=options, **settings)
+
+
+def _configured() -> dict[str, Any]:
+    config = pulumi.Config("aws")
+    known = inspect.signature(aws.Provider._internal_init).parameters
+    found = {}
+    for name in known:
+        value = config.get(_camel(name)) if name not in ("__self__", "resource_name", "opts") else None
+        if value is not None:
+            found[name] = json.loads(value) if re.match(r"\s*[\[{]|(true|false|\d+)$", value) else value
+    return found
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.title() for word in rest)

@@ -1,0 +1,116 @@
+"""Slurm: controllers whose state outlives them, logins, a database, and groups of nodes that join on their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pulumi
+from pulumi_aws import iam, route53, s3, secretsmanager
+
+from ..boot import after
+from ..work import Work
+from .database import Database, database_of
+from .files import FileSystem
+from .groups import node_group
+from .hosts import STATE_DEVICE, HostOf, host_of
+from .iam import profile_of, role_of
+from .network import Network
+from .rights import Rights, rights_of
+from .secrets import secrets_of
+from .security import Walls
+from .watch import Watch
+
+__all__ = ["SlurmSite", "basics", "slurm_of"]
+
+_MANAGED = ("AmazonSSMManagedInstanceCore",)
+"""Shells without open ports, through Systems Manager."""
+_WITH_STATE = ("controller", "database")
+
+
+@dataclass(frozen=True)
+class SlurmSite:
+    """What exists of Slurm."""
+
+    hosts: tuple[HostOf, ...]
+    database: Database | None
+
+
+def slurm_of(
+    work: Work,
+    network: Network,
+    walls: Walls,
+    zone: route53.Zone,
+    buckets: Mapping[str, s3.Bucket],
+    published: list[pulumi.Resource],
+    files: Mapping[str, FileSystem],
+    watch: Watch,
+) -> SlurmSite:
+    """Everything of Slurm. Machines read what is published, so they come after it."""
+    secrets = secrets_of(work)
+    database = database_of(work, network, walls, zone, watch)
+    state = buckets[work.cloud.state_bucket]
+    rights = rights_of(work, buckets, secrets, database, watch)
+    values = _values(work, state, secrets, database, files, watch)
+    profiles, granted = _profiles(work, rights)
+    ready = [*published, *network.ready, *granted]
+
+    hosts = []
+    for plan in work.cloud.hosts:
+        if plan.role in ("controller", "login", "database"):
+            own = [walls.access.id] if walls.access and plan.public else []
+            role = "controller" if plan.role in _WITH_STATE else "login"
+            machines = host_of(
+                work, plan, network, [walls.cluster.id, *own], profiles[role].name, zone, watch,
+                after(ready, values | {"host": plan.key}),
+            )  # fmt: skip
+            hosts += machines
+    for group in work.cloud.groups:
+        node_group(
+            work, group, network, [walls.cluster.id], profiles["node"].arn,
+            after(ready, values | {"group": group.key, "pool": group.pool}),
+        )  # fmt: skip
+    return SlurmSite(tuple(hosts), database)
+
+
+def _profiles(work: Work, rights: Rights) -> tuple[dict[str, iam.InstanceProfile], list[pulumi.Resource]]:
+    """An instance profile for each kind of machine (nodes have the user's role where there is one), and its rights."""
+    found: dict[str, iam.InstanceProfile] = {}
+    granted: list[pulumi.Resource] = []
+    for key, statements in (("controller", rights.controller), ("login", rights.login), ("node", rights.node)):
+        if key == "node" and work.given.node_role is not None:
+            name = pulumi.Output.from_input(work.given.node_role).apply(lambda arn: arn.rsplit("/", 1)[-1])
+            found[key] = profile_of(work, key, name)
+            continue
+        role = role_of(work, key, "ec2.amazonaws.com", statements, _MANAGED)
+        granted += role.rights
+        found[key] = profile_of(work, key, role.name)
+    return found, granted
+
+
+def basics(work: Work, state: s3.Bucket, watch: Watch) -> dict[str, pulumi.Input[str]]:
+    """What every start script may ask for."""
+    return {
+        "bucket": state.bucket,
+        "region": work.cloud.region,
+        "cluster": work.identity,
+        "domain": work.plan.network.domain,
+        "log_group": watch.logs.name,
+    }
+
+
+def _values(
+    work: Work,
+    state: s3.Bucket,
+    secrets: Mapping[str, secretsmanager.Secret],
+    database: Database | None,
+    files: Mapping[str, FileSystem],
+    watch: Watch,
+) -> dict[str, pulumi.Input[str]]:
+    """What start scripts may ask for: names and addresses, never a secret's value."""
+    values = basics(work, state, watch) | {"state_device": STATE_DEVICE}
+    values |= {f"secret_{name}": secret.arn for name, secret in secrets.items()}
+    values |= {f"source_{name}": system.source for name, system in files.items()}
+    if database is not None:
+        values |= {"database_host": database.address, "secret_database": database.secret}
+    return values

@@ -1,0 +1,130 @@
+"""The component: one cluster of a spec as a child of the user's Pulumi program, whichever cloud it is on.
+
+Spec -> plan -> findings (raised at once, before anything is registered) -> the cloud's builder -> outputs.
+"""
+
+# No `from __future__ import annotations`: Pulumi infers the schema for other languages from these annotations.
+
+from collections.abc import Mapping
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+
+from ...errors import InputError
+from ...plan.model import Plan
+from ...plan.resolve import resolve
+from ...spec import ClusterSpec
+from ...spec.loader import Loaded
+from .. import render, targets_for
+from . import builder_of
+from .declared import declared
+from .work import Access, Given, Work
+
+__all__ = ["OUTPUTS", "Cluster", "ClusterArgs"]
+
+OUTPUTS = ("buckets", "commands", "connection", "handles", "hosts", "mounts", "network")
+"""What a cluster gives."""
+
+_PUBLISHED = ("boot", "kubernetes", "slurm")
+"""Targets whose bundles machines of a cloud, and whoever installs what runs in it, read from its bucket."""
+
+
+class ClusterArgs(TypedDict):
+    """What a cluster is made of. The spec is plain; only existing things may be outputs of other resources."""
+
+    spec: Any
+    """The path of a spec's file, a mapping of the same shape, or a ``ClusterSpec``."""
+    network_id: NotRequired[pulumi.Input[str] | None]
+    """An existing network, instead of the spec's ``network.id``."""
+    subnet_ids: NotRequired[list[pulumi.Input[str]] | None]
+    """Existing subnets, instead of the spec's ``network.subnets``."""
+    ssh_key: NotRequired[pulumi.Input[str] | None]
+    """An existing key pair for logins and controllers."""
+    node_role: NotRequired[pulumi.Input[str] | None]
+    """An existing role for nodes as the provider addresses it (an ARN), instead of one that may do what nodes need."""
+    admins: NotRequired[dict[str, pulumi.Input[str]] | None]
+    """Who may administer the Kubernetes cluster, by a name of yours, besides whoever creates it."""
+    notify: NotRequired[list[str] | None]
+    """Mail addresses for alarms and the budget."""
+    protect: NotRequired[bool | None]
+    """Whether state and storage are protected and retained; empty means yes."""
+
+
+class Cluster(pulumi.ComponentResource):
+    """A cluster on a cloud: its network, machines, storage, roles and alarms.
+
+    Raises :class:`~supercloud.errors.InputError` with every finding, before any resource is registered, where the
+    plan of the spec has errors or the spec is not for a cloud.
+    """
+
+    hosts: pulumi.Output[dict[str, str]]
+    """Addresses of logins, controllers and databases by name."""
+    buckets: pulumi.Output[dict[str, str]]
+    """Buckets by the spec's names; ``state`` has the published configuration."""
+    mounts: pulumi.Output[dict[str, str]]
+    """Commands that mount each file system."""
+    handles: pulumi.Output[dict[str, str]]
+    """What ``storage/handles.yaml`` of the Kubernetes bundle is filled in with."""
+    commands: pulumi.Output[dict[str, str]]
+    """What to type to get in: ``login``, ``kubeconfig``."""
+    connection: pulumi.Output[dict[str, str]]
+    """How jobs reach the cluster: what stands under ``connect:`` in a fleet."""
+    network: pulumi.Output[dict[str, str]]
+    """The network's ``id``, and that of each subnet by key."""
+
+    def __init__(self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        given = _given(args)
+        plan = _planned(declared(args.get("spec"), given))
+        cloud = plan.cloud
+        if cloud is None:
+            _warn(plan)
+            where = "stands at a site of its own" if plan.site.kind == "onprem" else f"is on {plan.site.kind}"
+            raise InputError(
+                f"{plan.name} {where}: there are no cloud resources to create for it; "
+                f"supercloud render writes its configuration"
+            )
+        build = builder_of(cloud.provider)
+        super().__init__("supercloud:index:Cluster", name, {}, opts)
+        _warn(plan, self)
+        bundles = {target: render(plan, target) for target in targets_for(plan) if target in _PUBLISHED}
+        keep = args.get("protect")
+        self._finish(build(Work(name, plan, cloud, self, given, keep is None or keep, bundles)))
+
+    def _finish(self, access: Access) -> None:
+        outputs = {
+            what: pulumi.Output.all(**dict(sorted(getattr(access, what).items()))).apply(_as_mapping)
+            for what in OUTPUTS
+        }
+        for what, value in outputs.items():
+            setattr(self, what, value)
+        self.register_outputs(outputs)
+
+
+def _warn(plan: Plan, component: pulumi.Resource | None = None) -> None:
+    """Findings that forbid nothing, to whoever runs the program."""
+    for finding in plan.findings:
+        if finding.level == "warning":
+            pulumi.log.warn(str(finding), resource=component)
+
+
+def _as_mapping(known: Mapping[str, str] | list[str]) -> dict[str, str]:
+    return dict(known) if isinstance(known, Mapping) else {}  # Pulumi gives [] for all() of nothing
+
+
+def _given(args: ClusterArgs) -> Given:
+    return Given(
+        network=args.get("network_id"),
+        subnets=tuple(args.get("subnet_ids") or ()),
+        ssh_key=args.get("ssh_key"),
+        node_role=args.get("node_role"),
+        admins=dict(args.get("admins") or {}),
+        notify=tuple(args.get("notify") or ()),
+    )
+
+
+def _planned(spec: ClusterSpec | Loaded[ClusterSpec]) -> Plan:
+    plan = resolve(spec)
+    if plan.errors:
+        _warn(plan)
+        raise InputError(f"{plan.name} cannot be created: the plan has errors", plan.errors)
+    return plan

@@ -1,0 +1,118 @@
+"""What a picture shows of each tier: every switch where they are few, else groups of them, else some of the groups.
+
+A grouping is a function from a device to its group; the finest one that gives few enough cells is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...topology import Fabric, Tier
+
+__all__ = ["MOST", "Cell", "Row", "rows_of"]
+
+MOST = 16
+"""Cells of a row at most: more cannot be read."""
+_SHOWN = 10
+"""Groups shown in front of the gap, where there are too many."""
+
+Ints = NDArray[np.int64]
+Grouping = tuple[str, Ints]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A device, or several drawn as one."""
+
+    label: str
+    first: int
+    last: int
+    """Numbers of its first and last device."""
+    count: int
+    gap: bool = False
+    """Stands for the groups that are not drawn."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One tier, or the nodes, of the planes that are drawn."""
+
+    kind: str
+    cells: tuple[Cell, ...]
+    cell_of: Ints
+    """Cell of each device, -1 where its plane is not drawn."""
+
+
+def rows_of(wiring: Fabric) -> tuple[list[Row], int]:
+    """The rows from the core down to the nodes, and how many planes they show."""
+    for planes in dict.fromkeys((wiring.planes, 1)):
+        rows = [_tier_row(wiring, tier, planes) for tier in reversed(wiring.tiers)]
+        if all(len(row.cells) <= MOST for row in rows):
+            break
+    return [
+        *rows,
+        _row("node", wiring.nodes, _node_groupings(wiring), np.zeros(wiring.nodes, dtype=np.int64), 1),
+    ], planes
+
+
+def _tier_row(wiring: Fabric, tier: Tier, planes: int) -> Row:
+    index = np.arange(tier.count, dtype=np.int64)
+    plane = index // (tier.count // wiring.planes)
+    return _row(tier.name, tier.count, list(_switch_groupings(wiring, tier, index)), plane, planes)
+
+
+def _row(kind: str, count: int, groupings: list[Grouping], plane: Ints, planes: int) -> Row:
+    """The finest grouping that fits, or the coarsest with a gap in it."""
+    drawn = np.flatnonzero(plane < planes)
+    sizes = [len(np.unique(group[drawn])) for _, group in groupings]
+    fitting = [number for number, size in enumerate(sizes) if size <= MOST]
+    label, group = groupings[fitting[0] if fitting else sizes.index(min(sizes))]
+    _, first, cell, counts = np.unique(group[drawn], return_index=True, return_inverse=True, return_counts=True)
+    many = len(counts) > MOST
+    if many:
+        cell = np.where(cell < _SHOWN, cell, np.where(cell == len(counts) - 1, _SHOWN + 1, _SHOWN))
+    names = [_label(label, int(group[drawn[item]])) for item in first]
+    cell_of = np.full(count, -1, dtype=np.int64)
+    cell_of[drawn] = cell
+    cells = []
+    for number in range(int(cell.max()) + 1):
+        members = drawn[cell == number]
+        gap = many and number == _SHOWN
+        name = f"{len(counts) - _SHOWN - 1} more" if gap else names[-1 if many and number > _SHOWN else number]
+        cells.append(Cell(name, int(members[0]), int(members[-1]), len(members), gap))
+    return Row(kind, tuple(cells), cell_of)
+
+
+def _label(kind: str, number: int) -> str:
+    return f"{kind} {number + 1}"
+
+
+def _switch_groupings(wiring: Fabric, tier: Tier, index: Ints) -> Iterator[Grouping]:
+    """Each switch; those of a unit, rail or core group; those of a pod."""
+    yield tier.name, index
+    outer = tier.axes[1]
+    if len(tier.axes) > 2:
+        yield outer.name, index // (tier.count // (tier.axes[0].size * outer.size))
+    if len(wiring.tiers) == 3:
+        pods = wiring.tier("spine").axes[-1].size
+        if tier.name == "spine":
+            yield "pod", index // pods
+        elif tier.name == "leaf":
+            up = next(group for group in wiring.link_groups if group.name == "leaf-spine")
+            _, _, spine, _, _ = up.ends(index * tier.up)
+            yield "pod", spine // pods
+
+
+def _node_groupings(wiring: Fabric) -> list[Grouping]:
+    """Each node, then the levels of locality outwards, but for the whole fabric."""
+    index = np.arange(wiring.nodes, dtype=np.int64)
+    found: list[Grouping] = [("node", index)]
+    for level in wiring.levels[:-1] or wiring.levels:
+        span = level.within or level.size
+        per_span = -(-span // level.size)
+        found.append((level.name, index // span * per_span + index % span // level.size))
+    return found

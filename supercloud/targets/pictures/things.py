@@ -1,0 +1,83 @@
+"""What the things in racks are called, and which racks look alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from ...plan.cable_ends import service_names, switch_names
+from ...plan.hall import MachineGroup
+from ...plan.model import Item, Plan, RackPlan
+
+__all__ = ["Shape", "Things", "shapes"]
+
+Shape = tuple[str, int, tuple[tuple[str, str, int, int, int], ...]]
+"""Kind, units, and of each item: what, of, count, unit, height."""
+
+
+class Things:
+    """Names of nodes, switches and servers by their index."""
+
+    def __init__(self, plan: Plan):
+        self.plan = plan
+
+    @cached_property
+    def _names(self) -> dict[tuple[str, str], list[str]]:
+        found = {("node", pool.name): list(pool.hosts) for pool in self.plan.pools}
+        found |= {("server", group.name): list(group.hosts) for group in self.plan.servers}
+        hall = self.plan.facility
+        found |= {("server", group.name): service_names(group.name, group.count)
+                  for group in (hall.service if hall else ())}  # fmt: skip
+        units = [item for rack in (self.plan.layout.racks if self.plan.layout else ()) for item in rack.items
+                 if item.what == "pdu"]  # fmt: skip
+        numbered = service_names("pdu", sum(item.count for item in units))  # through the hall
+        found |= {("pdu", item.of): numbered for item in units}
+        for fabric in self.plan.fabrics:
+            for tier in fabric.tiers:
+                names = switch_names(fabric.name, tier.name, tier.count)
+                chips = tier.switch.chips
+                boxes = ["+".join(names[at : at + chips]) for at in range(0, len(names), chips)]
+                found["switch", f"{fabric.name}/{tier.name}"] = boxes
+        return found
+
+    @cached_property
+    def _products(self) -> dict[tuple[str, str], str]:
+        found = {("node", pool.name): pool.machine.name for pool in self.plan.pools}
+        hall = self.plan.facility
+        groups: list[MachineGroup] = [*self.plan.servers, *(hall.service if hall else ())]
+        found |= {("server", group.name): group.machine.name for group in groups}
+        for fabric in self.plan.fabrics:
+            for tier in fabric.tiers:
+                found["switch", f"{fabric.name}/{tier.name}"] = tier.switch.name
+        return found
+
+    def name(self, item: Item, index: int) -> str:
+        """Of the thing at ``index`` within an item."""
+        number = item.first + index
+        names = self._names.get((item.what, item.of))
+        if names is not None and number < len(names):
+            return names[number]
+        stem = item.of.rpartition("/")[2]
+        return f"{stem}-{number + 1:04d}"
+
+    def product(self, item: Item) -> str:
+        """Catalog name of what an item is."""
+        return self._products.get((item.what, item.of), item.of)
+
+    def span(self, item: Item) -> str:
+        """First and last of an item: ``train-0001 … train-0004``."""
+        first, last = self.name(item, 0), self.name(item, item.count - 1)
+        return first if item.count == 1 else f"{first} … {last}"
+
+
+def _shape(rack: RackPlan) -> Shape:
+    items = tuple((item.what, item.of, item.count, item.unit, item.height) for item in rack.items)
+    return rack.kind, rack.units, items
+
+
+def shapes(plan: Plan) -> Iterator[list[RackPlan]]:
+    """Racks that look alike, in the order of the first of each."""
+    found: dict[Shape, list[RackPlan]] = {}
+    for rack in plan.layout.racks if plan.layout else ():
+        found.setdefault(_shape(rack), []).append(rack)
+    yield from found.values()

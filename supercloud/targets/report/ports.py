@@ -1,0 +1,56 @@
+"""What the ports of devices are called, and the cables that follow from no rule: those of services, of pairs of
+leaves, to the building and into another network. The page's search needs both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import InputError
+from ...plan.cable_ends import Spots, node_devices, switch_devices
+from ...plan.cables import cables_of
+from ...plan.model import FabricPlan, Plan
+from ...topology import Fabric as Wiring
+
+__all__ = ["further_cables", "port_names"]
+
+
+def port_names(plan: Plan, fabric: FabricPlan, spots: Spots) -> dict[str, list[list[str]]]:
+    """Pool or tier -> name of each port as it is printed, and what the system calls it where that differs."""
+    found: dict[str, list[list[str]]] = {}
+    for name, item in zip(fabric.pools, node_devices(plan, fabric, spots), strict=True):
+        found[name] = _both(item.ports, item.system)
+    for tier in fabric.tiers:
+        item = switch_devices(fabric, tier, spots)
+        found[tier.name] = _both(item.ports, item.system)
+    return found
+
+
+def _both(ports: Any, system: tuple[str, ...]) -> list[list[str]]:
+    return [
+        [str(port), other] if other not in ("", str(port)) and not other.isdigit() else [str(port)]
+        for port, other in zip(ports, system or ("",) * len(ports), strict=True)
+    ]
+
+
+def further_cables(plan: Plan, fabric: FabricPlan, spots: Spots) -> list[list[str]]:
+    """Device and port at either end of every link that is not of a node or between tiers."""
+    wiring = fabric.wiring
+    declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
+    if not isinstance(wiring, Wiring) or not fabric.tiers:
+        return []
+    if not (fabric.services or declared.peer_links or declared.exits or declared.joins):
+        return []
+    try:
+        table = cables_of(plan, fabric, spots)
+    except InputError:
+        return []  # a finding says why there is none
+    ruled = sum(group.count for group in wiring.link_groups if group.source_kind != "reserved")
+    served = sum(item.links for item in fabric.services)
+    names = {item.name for item in fabric.services}
+    kinds = [item.kind in names for item in table.devices]
+    ends = zip(table.names("one"), table.ports("one"), table.names("other"), table.ports("other"), strict=True)
+    return [
+        [str(cell) for cell in row]
+        for number, (row, one) in enumerate(zip(ends, table.one_set.tolist(), strict=True))
+        if kinds[one] or number >= ruled + served
+    ]

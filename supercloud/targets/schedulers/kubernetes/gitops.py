@@ -1,0 +1,96 @@
+"""Wrappers for a GitOps controller: the charts in their order, then the folders of objects in theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....plan.model import Plan
+from . import charts
+from .given import facts_of
+from .manifest import Object, documents, obj
+
+__all__ = ["argocd", "flux"]
+
+_FLUX, _ARGO = "flux-system", "argocd"
+_REPOSITORY = "https://git.example.com/clusters.git"
+
+
+def flux(plan: Plan, stages: Sequence[str]) -> dict[str, str]:
+    """Sources and releases of the charts, one Kustomization a stage; each waits for the one before."""
+    found: dict[str, list[Object]] = {"sources.yaml": [], "releases.yaml": [], "stages.yaml": []}
+    seen: set[str] = set()
+    for chart in facts_of(plan).charts:
+        if chart.repository not in seen:
+            seen.add(chart.repository)
+            spec: Object = {"interval": "1h", "url": chart.repository}
+            if chart.repository.startswith("oci://"):
+                spec["type"] = "oci"
+            found["sources.yaml"].append(
+                obj("source.toolkit.fluxcd.io/v1", "HelmRepository", _source(chart.repository), _FLUX, spec=spec)
+            )
+        release: Object = {
+            "interval": "1h",
+            "releaseName": chart.name,
+            "targetNamespace": chart.namespace,
+            "install": {"crds": "CreateReplace", "remediation": {"retries": 3}},
+            "upgrade": {"crds": "CreateReplace", "remediation": {"retries": 3}},
+            "chart": {"spec": {
+                "chart": chart.chart, "version": chart.version,
+                "sourceRef": {"kind": "HelmRepository", "name": _source(chart.repository)},
+            }},
+            "values": charts.values(plan, chart),
+        }  # fmt: skip
+        if chart.after:
+            release["dependsOn"] = [{"name": name} for name in chart.after]
+        found["releases.yaml"].append(obj("helm.toolkit.fluxcd.io/v2", "HelmRelease", chart.name, _FLUX, spec=release))
+    previous = None
+    for stage in ["namespaces", *stages]:
+        spec = {"interval": "10m", "path": f"./{stage}", "prune": True, "wait": False, "retryInterval": "1m",
+                "sourceRef": {"kind": "GitRepository", "name": plan.name}}  # fmt: skip
+        if previous:
+            spec["dependsOn"] = [{"name": f"{plan.name}-{previous}"}]
+        previous = stage
+        found["stages.yaml"].append(
+            obj("kustomize.toolkit.fluxcd.io/v1", "Kustomization", f"{plan.name}-{stage}", _FLUX, spec=spec)
+        )
+    found["repository.yaml"] = [
+        obj("source.toolkit.fluxcd.io/v1", "GitRepository", plan.name, _FLUX,
+            spec={"interval": "1m", "url": _REPOSITORY, "ref": {"branch": "main"}}),
+    ]  # fmt: skip
+    return {name: documents(plan.name, objects) for name, objects in found.items()}
+
+
+def _source(repository: str) -> str:
+    """A name for a repository: its host and path."""
+    return repository.partition("://")[2].replace("/", "-").replace(".", "-").lower()
+
+
+def argocd(plan: Plan, stages: Sequence[str]) -> dict[str, str]:
+    """An Application for each chart and each stage, in waves."""
+    found: list[Object] = []
+    sync: Object = {"automated": {"prune": True, "selfHeal": True},
+                    "syncOptions": ["CreateNamespace=true", "ServerSideApply=true"],
+                    "retry": {"limit": 10, "backoff": {"duration": "30s", "factor": 2, "maxDuration": "10m"}},
+                    }  # fmt: skip
+
+    def add(name: str, wave: int, source: Object, namespace: str) -> None:
+        found.append(
+            obj("argoproj.io/v1alpha1", "Application", name, _ARGO,
+                annotations={"argocd.argoproj.io/sync-wave": str(wave)},
+                spec={"project": "default", "source": source, "syncPolicy": sync,
+                      "destination": {"server": "https://kubernetes.default.svc", "namespace": namespace}})
+        )  # fmt: skip
+
+    def folder(path: str) -> Object:
+        return {"repoURL": _REPOSITORY, "targetRevision": "main", "path": path}
+
+    add(f"{plan.name}-namespaces", 0, folder("namespaces"), "default")
+    for wave, chart in enumerate(facts_of(plan).charts, start=1):
+        source = {"repoURL": chart.repository.removeprefix("oci://"), "chart": chart.chart,
+                  "targetRevision": chart.version,
+                  "helm": {"releaseName": chart.name, "valuesObject": charts.values(plan, chart)}}  # fmt: skip
+        add(chart.name, wave, source, chart.namespace)
+    first = len(facts_of(plan).charts) + 1
+    for wave, stage in enumerate(stages, start=first):
+        add(f"{plan.name}-{stage}", wave, folder(stage), "default")
+    return {"applications.yaml": documents(plan.name, found)}

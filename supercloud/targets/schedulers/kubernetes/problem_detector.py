@@ -1,0 +1,51 @@
+"""Node problem detector: the driver's errors in the kernel's log become conditions of the node."""
+
+from __future__ import annotations
+
+import json
+
+from ....plan.model import Plan
+from .given import facts_of
+from .manifest import Object
+
+__all__ = ["values"]
+
+_FILE = "accelerator-monitor.json"
+
+
+def values(plan: Plan) -> Object:
+    """Of its chart: the monitors it comes with, and one of our own where there are GPUs."""
+    own = f"/custom-config/{_FILE}"
+    found: Object = {
+        "settings": {"log_monitors": ["/config/kernel-monitor.json", "/config/readonly-monitor.json"]},
+        "metrics": {"enabled": True, "serviceMonitor": {"enabled": True}},
+        "tolerations": [{"operator": "Exists"}],
+    }
+    if facts_of(plan).xids:
+        found["settings"]["log_monitors"].append(own)
+        found["settings"]["custom_monitor_definitions"] = {_FILE: json.dumps(_monitor(plan), indent=2) + "\n"}
+    return found
+
+
+def _monitor(plan: Plan) -> Object:
+    """A condition for errors that take a GPU out of service, an event for those that do not."""
+    xids = facts_of(plan).xids
+    assert xids is not None
+    grave = sorted(code for item in xids.classes if item.severity == "critical" for code in item.codes)
+    light = sorted(code for item in xids.classes if item.severity == "warning" for code in item.codes)
+    return {
+        "plugin": "kmsg",
+        "logPath": "/dev/kmsg",
+        "lookback": "5m",
+        "bufferSize": 10,
+        "source": "accelerator-monitor",
+        "conditions": [{"type": "GpuBroken", "reason": "GpuIsWell", "message": "no error of the driver"}],
+        "rules": [
+            {"type": "permanent", "condition": "GpuBroken", "reason": "GpuXid", "pattern": _pattern(grave)},
+            {"type": "temporary", "reason": "GpuXidWarning", "pattern": _pattern(light)},
+        ],
+    }
+
+
+def _pattern(codes: list[int]) -> str:
+    return rf"NVRM: Xid \(PCI:[0-9a-fA-F:.]+\): ({'|'.join(map(str, codes))}),.*"

@@ -1,0 +1,95 @@
+"""Rules of Prometheus: those of the catalog whose metrics are there, errors of the driver by number, power by rack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from ....plan.model import Plan, PoolPlan
+from ....primitives.quantity import Power
+from .given import accelerated, facts_of
+from .manifest import Object
+
+__all__ = ["groups", "power_limit"]
+
+_GPU = "nvidia.com/gpu"
+_POWER = "DCGM_FI_DEV_POWER_USAGE"
+_XID = "DCGM_FI_DEV_XID_ERRORS"
+# What kube-state-metrics makes of the labels of nodes.
+_POOL, _RACK = "label_supercloud_dev_pool", "label_supercloud_dev_rack"
+
+
+def groups(plan: Plan) -> list[Object]:
+    """Groups of rules, as Prometheus and its operator both read them."""
+    facts = facts_of(plan)
+    found = [
+        {"name": item.name, "rules": [_rule(rule.name, rule.expr, rule.wait, rule.severity, rule.summary, rule.remedy)
+                                      for rule in item.alerts]}
+        for item in facts.alerts
+    ]  # fmt: skip
+    if facts.xids:
+        found.append({"name": "xid", "rules": list(_xids(plan))})
+    if power := list(_power(plan)):
+        found.append({"name": "power", "rules": power})
+    return found
+
+
+def _rule(name: str, expr: str, wait: str, severity: str, summary: str, remedy: str, **labels: str) -> Object:
+    return {
+        "alert": name,
+        "expr": expr,
+        "for": wait,
+        "labels": {"severity": severity, **labels},
+        "annotations": {"summary": summary, "description": remedy},
+    }
+
+
+def _xids(plan: Plan) -> Iterator[Object]:
+    """One rule for each error: the exporter keeps the last number it saw, so every rule asks for its own."""
+    xids = facts_of(plan).xids
+    assert xids is not None
+    for item in xids.classes:
+        for code in item.codes:
+            yield _rule(f"GpuXid{code}", f"{_XID} == {code}", "0m", item.severity, f"A GPU reported XID {code}",
+                        item.remedy, action=item.action)  # fmt: skip
+
+
+def power_limit(plan: Plan, pool: PoolPlan) -> tuple[float, float] | None:
+    """Watts that a rack of the pool may draw, and watts of a node besides its accelerators; None where unknown."""
+    tdp = pool.accelerator.tdp if pool.accelerator else None
+    if plan.facility is None or pool.machine.power is None or tdp is None:
+        return None
+    limits = [group.limit for group in plan.facility.racks if group.pool == pool.name and group.limit]
+    if not limits:
+        return None
+    return min(limit.to("W") for limit in limits), max(0.0, pool.machine.power.to("W") - pool.per_node * tdp.to("W"))
+
+
+def _power(plan: Plan) -> Iterator[Object]:
+    """Power that is measured at the accelerators, with the rest of each node counted at its highest."""
+    node = f'label_replace(sum by (Hostname) ({_POWER}), "node", "$1", "Hostname", "(.+)")'
+    for pool in accelerated(plan, _GPU):
+        if bound := power_limit(plan, pool):
+            limit, rest = bound
+            labels = f'kube_node_labels{{{_POOL}="{pool.name}"}}'
+            yield _rule(
+                f"RackPower{_camel(pool.name)}",
+                f"sum by ({_RACK}) (({node} + {rest:g}) * on (node) group_left ({_RACK}) {labels}) > {limit:g}",
+                "5m", "critical", f"A rack of pool {pool.name} draws more than its {Power.of_base(Fraction(limit))}",
+                "Cap the power of its accelerators (nvidia-smi -pl), or drain a node of it.",
+            )  # fmt: skip
+    if plan.facility and plan.facility.budget and plan.facility.nodes and accelerated(plan, _GPU):
+        devices = sum(
+            (pool.accelerator.tdp.to("W") * pool.accelerators)
+            for pool in accelerated(plan, _GPU)
+            if pool.accelerator and pool.accelerator.tdp
+        )
+        rest, budget = max(0.0, plan.facility.it.to("W") - devices), plan.facility.budget.to("W")
+        yield _rule(
+            "SitePower", f"sum({_POWER}) + {rest:g} > {budget:g}", "5m", "critical",
+            f"The site draws more than its {plan.facility.budget}", "Cap the power of accelerators, or hold queues.",
+        )  # fmt: skip
+
+
+def _camel(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("-"))

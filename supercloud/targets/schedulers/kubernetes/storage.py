@@ -1,0 +1,75 @@
+"""On-prem file systems as volumes: one for each tenant and file system, bound to the tenant's claim by name.
+
+The hosts mount them (the storage target says how), and a tenant sees its own directory. Where the product's own driver
+is known, a class of its own makes further volumes on demand, for the administrator: tenants make no claims.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ....plan.kubernetes_names import claim_of, namespace_of
+from ....plan.model import Plan, StoragePlan
+from ....primitives.quantity import Size
+from .given import facts_of, tenant_names
+from .manifest import Object, obj
+
+__all__ = ["mounted", "objects"]
+
+_FALLBACK = Size("1 TiB")
+
+
+def mounted(plan: Plan) -> list[StoragePlan]:
+    """What nodes see as a directory."""
+    return [item for item in plan.storage if item.mount and item.kind != "object"]
+
+
+def objects(plan: Plan) -> Iterator[Object]:
+    """A class that provisions nothing, then a volume and its claim for each tenant; object stores as settings."""
+    if plan.site.kind != "onprem":
+        return
+    for item in mounted(plan):
+        yield obj("storage.k8s.io/v1", "StorageClass", claim_of(item.name), provisioner="kubernetes.io/no-provisioner",
+                  reclaimPolicy="Retain", volumeBindingMode="Immediate")  # fmt: skip
+        if driver := facts_of(plan).volumes.get(item.kind):
+            parameters = {key: value.format(storage=item.name) for key, value in driver.parameters.items()}
+            yield obj("storage.k8s.io/v1", "StorageClass", f"{claim_of(item.name)}-on-demand",
+                      provisioner=driver.driver, parameters=parameters, reclaimPolicy="Delete",
+                      volumeBindingMode="Immediate", allowVolumeExpansion=True)  # fmt: skip
+        for tenant in tenant_names(plan):
+            yield from _volume(item, tenant)
+    for item in plan.storage:
+        if item.kind == "object":
+            for tenant in tenant_names(plan):
+                yield _bucket(plan, item, tenant)
+
+
+def _volume(item: StoragePlan, tenant: str | None) -> Iterator[Object]:
+    claim, namespace = claim_of(item.name), namespace_of(tenant)
+    size = f"{(item.capacity or _FALLBACK).floor('GiB')}Gi"
+    mount = item.mount or f"/{item.name}"
+    path = f"{mount}/{tenant}" if tenant else mount
+    yield obj("v1", "PersistentVolume", f"{namespace}-{claim}", spec={
+        "capacity": {"storage": size},
+        "accessModes": ["ReadWriteMany"],
+        "persistentVolumeReclaimPolicy": "Retain",
+        "storageClassName": claim,
+        "claimRef": {"namespace": namespace, "name": claim},
+        "hostPath": {"path": path, "type": "DirectoryOrCreate"},
+    })  # fmt: skip
+    yield obj("v1", "PersistentVolumeClaim", claim, namespace, spec={
+        "accessModes": ["ReadWriteMany"],
+        "resources": {"requests": {"storage": size}},
+        "storageClassName": claim,
+        "volumeName": f"{namespace}-{claim}",
+    })  # fmt: skip
+
+
+def _bucket(plan: Plan, item: StoragePlan, tenant: str | None) -> Object:
+    """Where the store answers and which bucket is the tenant's; the keys are a Secret of the tenant's own."""
+    group = item.servers[0] if item.servers else None
+    host = f"{next(iter(group.hosts))}.{plan.network.domain}" if group else f"{item.name}.{plan.network.domain}"
+    return obj("v1", "ConfigMap", f"object-{item.name}", namespace_of(tenant), data={
+        "AWS_ENDPOINT_URL": f"https://{host}:9000",
+        "BUCKET": f"{plan.name}-{item.name}-{tenant}" if tenant else f"{plan.name}-{item.name}",
+    })  # fmt: skip

@@ -1,0 +1,37 @@
+"""Power saving: how nodes of a cloud are switched on for jobs, and off when nobody needs them."""
+
+from __future__ import annotations
+
+from ....plan.model import Plan
+from .conf import Value
+
+__all__ = ["PROGRAMS", "power_settings", "prepaid"]
+
+# Where the boot bundle is on the controllers.
+PROGRAMS = "/opt/supercloud/boot"
+
+_PREPAID = ("reservation", "reservation-group", "capacity-block")
+
+
+def power_settings(plan: Plan) -> dict[str, Value]:
+    """Keys of slurm.conf. Every release has them; ``scheduler.options`` replaces any of them."""
+    return {
+        "ResumeProgram": f"{PROGRAMS}/resume.sh",
+        "SuspendProgram": f"{PROGRAMS}/suspend.sh",
+        "ResumeFailProgram": f"{PROGRAMS}/resume-fail.sh",
+        # long enough for the next job of a series, short against the minutes that a start takes
+        "SuspendTime": 600,
+        "SuspendTimeout": 120,
+        # the cloud's own limits hold, not a rate of ours
+        "ResumeRate": 0,
+        "SuspendRate": 0,
+        # nodes that are off are seen, as the rest
+        "PrivateData": "cloud",
+        "DebugFlags": "Power",
+    }
+
+
+def prepaid(plan: Plan, pool: str) -> bool:
+    """Whether all capacity of a pool is paid for, used or not: switching its nodes off would save nothing."""
+    groups = plan.cloud.groups_of(pool) if plan.cloud else ()
+    return bool(groups) and all(group.capacity.kind in _PREPAID for group in groups)

@@ -1,0 +1,119 @@
+"""Kubernetes on AWS, alarms, the budget, and names within what the provider takes."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+
+import pytest
+from offline import wire
+from offline.recorder import record
+from programs import cluster, document, graph, launched, made, small, started
+
+import supercloud as sc
+from supercloud.targets.schedulers.kubernetes import given as bundle
+
+# a generated SDK warns of each deprecated class when its module is loaded, used or not
+pytestmark = pytest.mark.filterwarnings("ignore:.* has been deprecated in favor of:DeprecationWarning")
+LAUNCH = "aws:ec2/launchTemplate:LaunchTemplate"
+SCALED = "aws:autoscaling/group:Group"
+NODES = "aws:eks/nodeGroup:NodeGroup"
+
+
+def test_nodes_of_pools_are_labelled_and_tainted_as_the_bundle_expects() -> None:
+    found = graph("10-aws-eks")
+    nodes = found.one(NODES, "prod-train-block").inputs
+    assert nodes["labels"]["supercloud.dev/pool"] == "train"
+    assert nodes["labels"]["supercloud.dev/accelerator"] == "h100-sxm"
+    assert nodes["taints"] == [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}]
+    assert nodes["amiType"] == "AL2023_x86_64_NVIDIA" and nodes["capacityType"] == "CAPACITY_BLOCK"
+    assert nodes["scalingConfig"] == {"minSize": 0, "desiredSize": 1, "maxSize": 10}
+    assert found.one(NODES, "prod-train-block").ignore_changes == ("scalingConfig.desiredSize",)
+    template = launched(found, "train-block")
+    assert "iamInstanceProfile" not in template and "imageId" not in template  # EKS refuses the one, brings the other
+    assert template["networkInterfaces"][0]["securityGroups"] == ["prod-cluster-walls-id"]
+    control = found.one("aws:eks/cluster:Cluster").inputs["vpcConfig"]
+    assert control["securityGroupIds"] == ["prod-cluster-walls-id"]
+
+
+def test_labels_and_taints_are_those_of_the_rendered_bundle() -> None:
+    spec = small(
+        site={"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"]},
+        scheduler={"kind": "kubernetes", "version": "1.35"},
+        pools=[
+            {"name": "sliced", "machine": "p5.48xlarge", "nodes": 2, "slicing": {"mig": {"1g.10gb": 7}}},
+            {"name": "shared", "machine": "g6.12xlarge", "nodes": 2, "slicing": {"shards": 4}, "features": ["blue"]},
+            {"name": "cpu", "machine": "m6i.8xlarge", "nodes": 2},
+        ],
+    )
+    plan = sc.resolve(sc.ClusterSpec.model_validate(spec))
+    found = record(cluster(spec=spec))
+    for pool in plan.pools:
+        nodes = found.one(NODES, f"prod-{pool.name}-on-demand").inputs
+        assert nodes["labels"] == bundle.pool_labels(plan, pool)
+        assert [taint["key"] for taint in nodes["taints"]] == [taint["key"] for taint in bundle.taints_of(plan, pool)]
+        assert all(taint["effect"] == "NO_SCHEDULE" for taint in nodes["taints"])
+
+
+def test_pods_have_roles_of_their_own() -> None:
+    found = graph("10-aws-eks")
+    addons = {entry.inputs["addonName"]: entry.inputs for entry in found.of_type("aws:eks/addon:Addon")}
+    assert set(addons) >= {"vpc-cni", "kube-proxy", "coredns", "eks-pod-identity-agent", "eks-node-monitoring-agent",
+                           "aws-fsx-csi-driver", "aws-mountpoint-s3-csi-driver"}  # fmt: skip
+    assert addons["vpc-cni"]["podIdentityAssociations"][0]["serviceAccount"] == "aws-node"
+    trust = document(found.one("aws:iam/role:Role", "prod-s3-csi-role"), "assumeRolePolicy")
+    assert trust[0]["Principal"] == {"Service": "pods.eks.amazonaws.com"}
+    assert set(trust[0]["Action"]) == {"sts:AssumeRole", "sts:TagSession"}
+
+
+def test_administrators_are_named() -> None:
+    kubernetes = {"kind": "kubernetes", "version": "1.35"}
+    site = {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"]}
+    found = record(cluster(spec=small(scheduler=kubernetes, site=site), admins={"ada": "arn:aws:iam::1:role/ada"}))
+    assert found.one("aws:eks/accessEntry:AccessEntry", "prod-admin-ada").inputs["principalArn"].endswith("role/ada")
+    scope = found.one("aws:eks/accessPolicyAssociation:AccessPolicyAssociation").inputs
+    assert scope["policyArn"] == "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
+
+
+def test_an_image_of_the_users_is_told_which_cluster_to_join() -> None:
+    site = {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"],
+            "images": {"kubernetes-cpu-x86": "ami-0123456789abcdef0"}}  # fmt: skip
+    found = made(scheduler={"kind": "kubernetes", "version": "1.35"}, site=site)
+    assert found.one(NODES, "prod-cpu-on-demand").inputs["amiType"] == "CUSTOM"
+    text = started(found.one(LAUNCH, "prod-cpu-on-demand-launch"))
+    config = json.loads(text.split("application/node.eks.aws\n\n")[1].split("\n--//--")[0])
+    assert config["kind"] == "NodeConfig" and config["spec"]["cluster"]["name"] == "prod-stack"
+
+
+def test_alarms_and_the_budget_tell_the_topic_and_the_addresses() -> None:
+    storage = [{"name": "scratch", "kind": "lustre", "capacity": "1200 GiB", "mount": "/fsx"}]
+    found = record(cluster(spec=small(budget="5500000 USD", storage=storage), notify=["ada@example.com"]))
+    assert found.one("aws:sns/topicSubscription:TopicSubscription").inputs["endpoint"] == "ada@example.com"
+    budget = found.one("aws:budgets/budget:Budget").inputs
+    assert (budget["limitAmount"], budget["limitUnit"]) == ("5500000.00", "USD")
+    assert budget["costFilters"][0]["values"] == ["user:supercloud:cluster$project/stack/prod"]
+    assert all("ada@example.com" in item["subscriberEmailAddresses"] for item in budget["notifications"])
+    alarms = found.of_type("aws:cloudwatch/metricAlarm:MetricAlarm")
+    assert {entry.name for entry in alarms} >= {"prod-alarm-ctl1-status", "prod-alarm-storage-scratch-free"}
+    assert all(entry.inputs["alarmActions"] == ["prod-alarms-arn"] for entry in alarms)
+
+
+def test_long_names_leave_room_for_what_autonaming_appends() -> None:
+    long = "a" * 40
+    pools = [{"name": long, "machine": "m6i.8xlarge", "nodes": 2}]
+    storage = [{"name": "b" * 40, "kind": "object"}]
+    found = record(cluster("c" * 40, spec=small(pools=pools, storage=storage)))
+    limits = {"aws:s3/bucket:Bucket": 63, "aws:iam/role:Role": 64, SCALED: 255, LAUNCH: 128}
+    for token, limit in limits.items():
+        names = [entry.name for entry in found.of_type(token)]
+        assert names and len(set(names)) == len(names)
+        assert all(len(name) + 8 <= limit for name in names), names
+    assert not any(fnmatch.fnmatch(entry.name, "*--*") for entry in found.values())
+
+
+def test_the_clusters_own_name_is_bounded() -> None:
+    site = {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"]}
+    spec = small(scheduler={"kind": "kubernetes", "version": "1.35"}, site=site)
+    found = record(cluster("d" * 120, spec=spec))
+    assert len(found.one("aws:eks/cluster:Cluster").inputs["name"]) <= 100
+    assert not isinstance(found.one("aws:eks/cluster:Cluster").inputs["name"], wire.Unknown)

@@ -1,0 +1,297 @@
+"""The component, whatever the cloud: specs and existing things in, a protected, named and parented graph out."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+import pytest
+import yaml
+from offline.recorder import program_at, record
+from offline.wire import Unknown
+from programs import AWS, CLUSTER, KEPT, NAME, SPECS, cluster, graph, made, small
+from pulumi.provider.experimental.component import ComponentProvider
+from samples import EXAMPLES, ROOT
+
+import supercloud as sc
+from supercloud.pulumi import OUTPUTS, Cluster
+from supercloud.spec.fleet import Connection
+
+# a generated SDK warns of each deprecated class when its module is loaded, used or not
+pytestmark = pytest.mark.filterwarnings("ignore:.* has been deprecated in favor of:DeprecationWarning")
+PROVIDER = "pulumi:providers:aws"
+NO_DEFAULTS = {"pulumi:disable-default-providers": ["*"]}
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_preview_and_update_register_the_same_and_every_input_is_one_of_the_providers(name: str) -> None:
+    update, preview = graph(name), graph(name, preview=True)  # refuses what the provider's schema does not know
+    assert set(update) == set(preview)
+    assert not update.warnings and not preview.warnings
+    assert isinstance(preview.exports["network"], Unknown) or preview.exports["network"]
+
+
+@pytest.mark.parametrize("name", AWS)
+def test_records_the_same_again_within_a_second(name: str) -> None:
+    first = {urn: entry.inputs for urn, entry in graph(name).items()}
+    began = time.process_time()
+    again = record(cluster(spec=str(AWS[name])))
+    seconds = time.process_time() - began
+    assert {urn: entry.inputs for urn, entry in again.items()} == first
+    assert seconds <= 1
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_children_are_parented_and_carry_the_components_name(name: str) -> None:
+    found = graph(name)
+    component = found.one(CLUSTER)
+    children = [entry for entry in found.values() if entry.urn != component.urn]
+    assert len(children) > 30
+    assert {entry.parent for entry in children} == {component.urn}
+    assert all(entry.name.startswith(f"{NAME}-") for entry in children)
+    assert not any(re.search(r"-\d+$", entry.name) for entry in children if entry.type == "aws:ec2/subnet:Subnet")
+
+
+def test_a_spec_is_a_file_a_mapping_or_a_model(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.yaml"
+    path.write_text(json.dumps(small()))
+    graphs = [record(cluster(spec=spec)) for spec in (path, str(path), small(), sc.load(path).model)]
+    inputs = [{urn: entry.inputs for urn, entry in found.items()} for found in graphs]
+    assert inputs[0] == inputs[1] == inputs[2] == inputs[3]
+
+
+def test_everything_wrong_is_said_before_anything_is_registered() -> None:
+    said: list[sc.InputError] = []
+
+    def program() -> None:
+        spec = small(
+            pools=[{"name": "a", "machine": "p5.48xlarg", "nodes": 4}, {"name": "b", "machine": "m6i", "nodes": 1}]
+        )
+        try:
+            Cluster(NAME, {"spec": spec})
+        except sc.InputError as error:
+            said.append(error)
+
+    assert not len(record(program))
+    assert {finding.path for finding in said[0].findings} >= {"pools[0].machine", "pools[1].machine"}
+    assert "did you mean" in str(said[0]) and "p5.48xlarge" in str(said[0])
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        (None, "'spec' is missing"),
+        (7, "'spec' is a int"),
+        ({"name": "x", "pools": []}, "problem(s)"),
+        (str(EXAMPLES[0]), "stands at a site of its own"),
+    ],
+)
+def test_what_is_no_spec_of_a_cloud_is_refused(spec: Any, words: str) -> None:
+    with pytest.raises(sc.InputError, match=re.escape(words)):
+        record(cluster(spec=spec))
+
+
+def test_an_output_inside_the_spec_is_refused() -> None:
+    def program() -> None:
+        Cluster(NAME, {"spec": small(name=pulumi.Output.from_input("later"))})
+
+    with pytest.raises(sc.InputError, match="holds an output"):
+        record(program)
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_state_and_storage_are_protected_and_retained(name: str) -> None:
+    for entry in graph(name).values():
+        if entry.type in KEPT:
+            assert entry.protect and entry.retain_on_delete, entry.urn
+        elif entry.retain_on_delete:
+            assert entry.type.startswith("aws:s3/bucket") or entry.name.endswith("-servers"), entry.urn
+
+
+def test_protection_can_be_switched_off() -> None:
+    found = record(cluster(spec=small(), protect=False))
+    assert set(found) == set(made())
+    assert not any(entry.protect or entry.retain_on_delete for entry in found.values())
+
+
+def test_existing_things_may_be_outputs_of_other_resources() -> None:
+    def program() -> None:
+        vpc = aws.ec2.Vpc("mine", cidr_block="10.9.0.0/16")
+        subnet = aws.ec2.Subnet("mine", vpc_id=vpc.id, cidr_block="10.9.0.0/17")
+        key = aws.ec2.KeyPair("mine", public_key="ssh-ed25519 AAAA")
+        role = aws.iam.Role("mine", assume_role_policy="{}")
+        Cluster(
+            NAME,
+            {
+                "spec": small(),
+                "network_id": vpc.id,
+                "subnet_ids": [subnet.id],
+                "ssh_key": key.key_name,
+                "node_role": role.arn,
+            },
+        )
+
+    update, preview = record(program), record(program, preview=True)
+    assert set(update) == set(preview)
+    assert [entry.name for entry in update.of_type("aws:ec2/vpc:Vpc")] == ["mine"]
+    assert update.one("aws:ec2/instance:Instance", f"{NAME}-ctl1").inputs["subnetId"] == "mine-id"
+    assert update.one("aws:ec2/instance:Instance", f"{NAME}-ctl1").inputs["keyName"] == "mine-keyName"
+    assert update.one("aws:iam/instanceProfile:InstanceProfile", f"{NAME}-node-profile").inputs["role"] == "mine-arn"
+    assert {entry.inputs["vpcId"] for entry in update.of_type("aws:ec2/securityGroup:SecurityGroup")} == {"mine-id"}
+
+
+def test_two_clusters_live_in_one_stack() -> None:
+    def program() -> None:
+        for name in ("blue", "green"):
+            Cluster(name, {"spec": small()})
+
+    both = record(program)
+    blue, green = (
+        sorted((entry.type, entry.name.removeprefix(name)) for entry in both.values() if entry.name.startswith(name))
+        for name in ("blue", "green")
+    )
+    assert blue == green and len(both) == 2 * len(blue)
+
+
+def test_children_use_the_providers_that_are_passed() -> None:
+    def program() -> None:
+        mine = aws.Provider("mine", region="us-east-1")
+        Cluster(NAME, {"spec": small()}, pulumi.ResourceOptions(providers=[mine]))
+
+    found = record(program, config=NO_DEFAULTS)
+    providers = {entry.provider for entry in found.values() if entry.custom and entry.type != PROVIDER}
+    assert providers == {"urn:pulumi:stack::project::pulumi:providers:aws::mine::mine-id"}
+    assert len(found.of_type(PROVIDER)) == 1
+
+
+def test_without_one_it_makes_a_provider_in_the_plans_region_with_the_stacks_settings() -> None:
+    settings = {"aws:profile": "research", "aws:region": "eu-west-1", "aws:maxRetries": "4",
+                "aws:assumeRoles": [{"roleArn": "arn:aws:iam::1:role/deploy"}]}  # fmt: skip
+    own = record(cluster(spec=small()), config={**NO_DEFAULTS, **settings}).one(PROVIDER)
+    assert own.inputs["region"] == "us-east-1" and own.inputs["profile"] == "research"
+    assert "deploy" in str(own.inputs["assumeRoles"])
+
+
+def test_transforms_reach_every_child() -> None:
+    def boundary(args: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult | None:
+        if args.type_ != "aws:iam/role:Role":
+            return None
+        return pulumi.ResourceTransformResult({**args.props, "permissionsBoundary": "arn:edge"}, args.opts)
+
+    found = record(cluster(opts=pulumi.ResourceOptions(transforms=[boundary]), spec=small()))
+    roles = found.of_type("aws:iam/role:Role")
+    assert roles and all(role.inputs["permissionsBoundary"] == "arn:edge" for role in roles)
+
+
+def test_more_nodes_are_no_more_resources() -> None:
+    def of(nodes: int) -> set[str]:
+        pool = {"name": "train", "machine": "p5.48xlarge", "nodes": nodes, "initial": 0, "fabrics": ["compute"]}
+        network = {"cidr": "10.0.0.0/16", "cidrs": ["10.1.0.0/16"]}
+        spec = small(pools=[pool], fabrics=[{"name": "compute", "kind": "efa"}], network=network)
+        return set(record(cluster(spec=spec)))
+
+    assert of(12_500) == of(4)
+
+
+def test_twelve_thousand_nodes_stay_below_five_hundred_resources() -> None:
+    pools = [
+        {"name": f"train-{number}", "machine": "p5.48xlarge", "nodes": 962, "initial": 0, "fabrics": ["compute"]}
+        for number in range(13)
+    ]
+    network = {"cidr": "10.0.0.0/16", "cidrs": ["10.1.0.0/16"]}
+    spec = small(pools=pools, fabrics=[{"name": "compute", "kind": "efa"}], network=network)
+    found = record(cluster(spec=spec))
+    groups = found.of_type("aws:autoscaling/group:Group")
+    assert sum(group.inputs["maxSize"] for group in groups) > 12_500
+    assert len(found) <= 500
+
+
+def test_outputs_say_how_to_get_in() -> None:
+    slurm, kubernetes = graph("09-aws-slurm").exports, graph("10-aws-eks").exports
+    assert Connection.model_validate(slurm["connection"]).engine == "slurm"
+    assert Connection.model_validate(kubernetes["connection"]).context == "block"
+    assert kubernetes["commands"]["kubeconfig"].startswith("aws eks update-kubeconfig --region us-west-2 --alias block")
+    assert slurm["commands"]["login"] == f"ssh {slurm['hosts']['login1']}"
+    assert slurm["mounts"]["scratch"].endswith("@tcp:/prod-scratch-mountName /fsx")
+    assert set(slurm["buckets"]) == {"data", "state"}
+    assert slurm["network"]["id"] == "prod-vpc-id"
+
+
+def test_what_the_kubernetes_bundle_asks_for_is_among_the_outputs() -> None:
+    plan = sc.resolve(sc.load(AWS["10-aws-eks"]))
+    handles = next(yaml.safe_load_all(sc.render(plan, "kubernetes")["storage/handles.yaml"]))
+    given = graph("10-aws-eks").exports["handles"]
+    assert set(handles["data"]) == set(given)
+    assert given["scratch.handle"] == "prod-scratch-id" and given["data.bucketName"] == "prod-bucket-data-bucket"
+
+
+def test_registers_what_it_gives() -> None:
+    found = graph("09-aws-slurm")
+    assert found.one(CLUSTER).outputs == found.exports
+
+
+def test_programs_in_other_languages_can_make_one() -> None:
+    host = ComponentProvider([Cluster], "supercloud", version="0.1.0")
+    known = json.loads(host.schema or "")["resources"][CLUSTER]
+    assert known["requiredInputs"] == ["spec"]
+    assert {"networkId", "subnetIds", "nodeRole", "protect"} <= set(known["inputProperties"])
+    assert set(known["properties"]) == set(OUTPUTS)
+    spec = json.loads(json.dumps(small()), parse_int=float)  # as numbers come over the wire
+
+    found = record(lambda: host.construct(NAME, CLUSTER, {"spec": spec, "protect": False}) and None)
+    assert set(found) == set(made())
+    assert not any(entry.protect for entry in found.values())
+
+
+def test_only_the_folder_of_a_cloud_names_it() -> None:
+    folder = ROOT / "supercloud" / "targets" / "clouds"
+    ours = [*folder.glob("*.py"), ROOT / "supercloud" / "pulumi.py", ROOT / "stacks" / "__main__.py"]
+    named = {path.name: [line for line in path.read_text().splitlines() if re.search("(?i)aws|amazon|ec2|eks", line)]
+             for path in ours}  # fmt: skip
+    assert {name: lines for name, lines in named.items() if lines} == {
+        "__init__.py": ['    "aws": "supercloud.targets.clouds.aws:build",']
+    }
+
+
+def test_the_stack_is_configured_by_a_file_or_a_spec(tmp_path: Path) -> None:
+    program = program_at(ROOT / "stacks")
+    by_file = record(
+        program, config={"specFile": "examples/10-aws-eks/cluster.yaml", "name": NAME}, project="supercloud"
+    )
+    by_spec = record(program, config={"spec": small()}, project="supercloud")
+    assert {entry.name for entry in by_file.values()} == {entry.name for entry in graph("10-aws-eks").values()}
+    assert set(by_spec.exports) == set(OUTPUTS)
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({}, "nobody says which cluster: pulumi config set specFile"),
+        ({"spec": small(), "specFile": "examples/09-aws-slurm/cluster.yaml"}, "which one?"),
+        ({"spec": "cluster.yaml"}, "say which file has it"),
+        ({"specFile": "examples/none.yaml"}, "No such file"),
+        ({"specFile": "examples/01-minimal/cluster.yaml"}, "stands at a site of its own"),
+    ],
+)
+def test_what_is_no_configuration_of_a_stack_is_refused_in_words(config: dict[str, Any], words: str) -> None:
+    with pytest.raises(pulumi.RunError, match=re.escape(words)):
+        record(program_at(ROOT / "stacks"), config=config, project="supercloud")
+
+
+def test_a_stack_shows_every_finding_and_no_traceback() -> None:
+    reserved = {"kind": "reservation", "id": "cr-0123456789abcdef0", "zone": "us-east-1c"}
+    wrong = small(
+        pools=[{"name": "cpu", "machine": "m6i.8xlarge", "nodes": 4, "capacity": [reserved]}],
+        storage=[{"name": "home", "kind": "nfs", "product": "efs", "mount": "/opt"}],
+        tags={"aws:mine": "1"},
+    )
+    with pytest.raises(pulumi.RunError) as raised:
+        record(program_at(ROOT / "stacks"), config={"spec": wrong}, project="supercloud")
+    for place in ("pools[0].capacity[0].zone", "storage[0].mount", "tags.aws:mine"):
+        assert place in str(raised.value)
+    assert "Traceback" not in str(raised.value)

@@ -1,0 +1,27 @@
+"""The Pulumi program of the README, as it stands there, in a network of the user's."""
+
+from __future__ import annotations
+
+import re
+
+import pulumi_aws as aws
+from offline.recorder import record
+from samples import EXAMPLES, ROOT
+
+
+def test_the_program_of_the_readme_makes_a_cluster() -> None:
+    _, code = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    spec = next(path for path in EXAMPLES if path.parent.name == "10-aws-eks")
+    assert code.count('"cluster.yaml"') == 1
+
+    def program() -> None:
+        vpc = aws.ec2.Vpc("vpc", cidr_block="10.0.0.0/16")
+        a, b = (
+            aws.ec2.Subnet(name, vpc_id=vpc.id, cidr_block=f"10.0.{start}.0/18")
+            for name, start in (("a", 0), ("b", 64))
+        )
+        exec(code.replace("cluster.yaml", str(spec)), {"vpc": vpc, "a": a, "b": b})
+
+    graph = record(program, preview=False)
+    assert graph.exports["connection"] == {"engine": "kubernetes", "context": "block"}
+    assert [entry.name for entry in graph.of_type("aws:ec2/vpc:Vpc")] == ["vpc"]

@@ -1,0 +1,258 @@
+"""Recording a program: the engine's rules hold, everything it registers is checked, and nothing outlives a run."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+import pytest
+from offline import wire
+from offline.graph import Graph
+from offline.monitor import Unanswered
+from offline.recorder import ProgramRefused, program_at, record
+
+TOY = program_at(Path(__file__).parent.parent / "offline" / "toy")
+CONFIG = {"nodes": 4, "joinToken": "hush-hush", "pulumi:disable-default-providers": ["*"]}
+VPC = "aws:ec2/vpc:Vpc"
+
+
+class Group(pulumi.ComponentResource):
+    """A component with one network."""
+
+    def __init__(self, name: str, opts: pulumi.ResourceOptions | None = None, child: Any = None):
+        super().__init__("test:index:Group", name, {}, opts)
+        options = pulumi.ResourceOptions.merge(pulumi.ResourceOptions(parent=self), child)
+        self.vpc = aws.ec2.Vpc(f"{name}-vpc", cidr_block="10.0.0.0/16", opts=options)
+        self.register_outputs({"vpc": self.vpc.id})
+
+
+def toy(preview: bool = False, **config: Any) -> Graph:
+    return record(TOY, preview, {**CONFIG, **config}, secret_config=["joinToken"], project="toy", stack="dev")
+
+
+def test_urns_are_the_engines() -> None:
+    urns = set(toy())
+    assert "urn:pulumi:dev::toy::pulumi:providers:aws::aws" in urns
+    assert "urn:pulumi:dev::toy::toy:index:Cluster::c" in urns
+    assert f"urn:pulumi:dev::toy::toy:index:Cluster${VPC}::c-vpc" in urns
+
+
+def test_a_preview_registers_the_same_and_knows_less() -> None:
+    update, preview = toy(), toy(preview=True)
+    assert update.keys() == preview.keys()
+    fsx = "aws:fsx/lustreFileSystem:LustreFileSystem"
+    assert isinstance(preview.one(fsx).inputs["subnetIds"], wire.Unknown)
+    assert update.one(fsx).inputs["subnetIds"] == "c-us-east-1a-id"
+    assert isinstance(preview.exports["dns"], wire.Unknown)
+    assert update.exports["dns"] == "c-fsx-dnsName"
+
+
+def test_what_an_entry_tells() -> None:
+    graph = toy()
+    group = graph.one("aws:autoscaling/group:Group")
+    assert group.inputs["desiredCapacity"] == 4
+    assert {urn.split("::")[-1] for urn in group.dependencies} == {"c-lt", "c-us-east-1a", "c-us-east-1b"}
+    assert set(group.property_dependencies) == {"vpcZoneIdentifiers", "launchTemplate"}
+    assert group.provider == "urn:pulumi:dev::toy::pulumi:providers:aws::aws::aws-id"
+    assert graph[group.parent].type == "toy:index:Cluster"
+    assert {entry.name for entry in graph.values() if entry.protect} == {"c-fsx", "c-data"}
+    assert len(graph.children(group.parent)) == 9
+
+
+def test_options_reach_the_graph() -> None:
+    def program() -> None:
+        other = aws.ec2.Vpc("other", cidr_block="10.1.0.0/16")
+        aws.ec2.Vpc(
+            "vpc",
+            cidr_block="10.0.0.0/16",
+            opts=pulumi.ResourceOptions(
+                retain_on_delete=True,
+                ignore_changes=["tags"],
+                replace_on_changes=["cidrBlock"],
+                delete_before_replace=True,
+                aliases=[pulumi.Alias(name="old")],
+                custom_timeouts=pulumi.CustomTimeouts(create="2h"),
+                additional_secret_outputs=["arn"],
+                deleted_with=other,
+                depends_on=[other],
+            ),
+        )
+
+    entry = record(program).one(VPC, "vpc")
+    assert (entry.retain_on_delete, entry.delete_before_replace) == (True, True)
+    assert (entry.ignore_changes, entry.replace_on_changes) == (("tags",), ("cidrBlock",))
+    assert entry.aliases == (f"urn:pulumi:stack::project::{VPC}::old",)
+    assert entry.timeouts == {"create": "2h"}
+    assert isinstance(entry.outputs["arn"], wire.Secret)
+    assert entry.dependencies == (f"urn:pulumi:stack::project::{VPC}::other",)
+    assert entry.deleted_with == entry.dependencies[0]
+
+
+def test_all_faults_of_all_resources_are_said_at_once() -> None:
+    def program() -> None:
+        aws.ec2.Vpc("twin", cidr_block="10.0.0.0/16")
+        aws.ec2.Vpc("twin", cidr_block="10.0.0.0/16")
+        aws.ec2.Subnet("s", vpc_id=pulumi.Output.from_input(3))
+        aws.ec2.LaunchTemplate("l", block_device_mappings=[{"ebs": {"volume_sise": 3}}])
+
+    with pytest.raises(ProgramRefused) as refused:
+        record(program)
+    duplicate, template, subnet = refused.value.problems
+    assert duplicate.startswith(f"Duplicate resource URN 'urn:pulumi:stack::project::{VPC}::twin'")
+    assert "'l': blockDeviceMappings[0].ebs.volume_sise: there is no property" in template
+    assert "'s': vpcId: expected a string, got the number 3" in subnet
+
+
+def test_default_providers_can_be_forbidden() -> None:
+    with pytest.raises(ProgramRefused, match="'aws' disabled.*'urn:pulumi.*g-vpc' must use an explicit provider"):
+        record(lambda: Group("g") and None, config={"pulumi:disable-default-providers": ["aws"]})
+
+    def explicit() -> None:
+        provider = aws.Provider("p", region="us-east-1")
+        Group("g", pulumi.ResourceOptions(providers=[provider]))
+        pulumi.export(
+            "zones", aws.get_availability_zones_output(opts=pulumi.InvokeOutputOptions(provider=provider)).names
+        )
+
+    def implicit() -> None:
+        pulumi.export("zones", aws.get_availability_zones_output().names)
+
+    answers = {"aws:index/getAvailabilityZones:getAvailabilityZones": {"names": ["us-east-1a"]}}
+    forbidden = {"pulumi:disable-default-providers": ["*"]}
+    graph = record(explicit, config=forbidden, invokes=answers)
+    assert graph.one(VPC).provider.startswith("urn:pulumi:stack::project::pulumi:providers:aws::p::")
+    assert graph.exports == {"zones": ["us-east-1a"]}
+    with pytest.raises(Exception, match="must use an explicit provider"):
+        record(implicit, config=forbidden, invokes=answers)
+
+
+def test_transforms_run_own_first_then_parents_then_the_stacks() -> None:
+    def tagging(word: str) -> Callable[[pulumi.ResourceTransformArgs], pulumi.ResourceTransformResult | None]:
+        def transform(given: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult | None:
+            if given.type_ != VPC:
+                return None
+            order = given.props.get("tags", {}).get("order", "") + word
+            options = pulumi.ResourceOptions.merge(given.opts, pulumi.ResourceOptions(protect=True))
+            return pulumi.ResourceTransformResult({**given.props, "tags": {"order": order}}, options)
+
+        return transform
+
+    def program() -> None:
+        pulumi.runtime.register_resource_transform(tagging("stack"))
+        parent = pulumi.ResourceOptions(transforms=[tagging("parent,")])
+        Group("g", parent, pulumi.ResourceOptions(transforms=[tagging("own,")], ignore_changes=["tags"]))
+
+    entry = record(program).one(VPC)
+    assert entry.inputs["tags"] == {"order": "own,parent,stack"}
+    assert entry.protect and entry.ignore_changes == ("tags",), "options of a transform are kept and added to"
+
+
+def test_a_transform_is_checked_like_the_program() -> None:
+    def program() -> None:
+        pulumi.runtime.register_resource_transform(
+            lambda given: pulumi.ResourceTransformResult({**given.props, "cidrBlok": "x"}, given.opts)
+        )
+        aws.ec2.Vpc("v")
+
+    with pytest.raises(ProgramRefused, match="cidrBlok: there is no property 'cidrBlok'; did you mean 'cidrBlock'"):
+        record(program)
+
+
+def test_a_question_without_an_answer_is_refused() -> None:
+    def program() -> None:
+        pulumi.export("ami", aws.ec2.get_ami_output(owners=["self"]).id)
+
+    with pytest.raises(Unanswered, match="aws:ec2/getAmi:getAmi with {'owners': .'self'.}"):
+        record(program)
+    answers = {"aws:ec2/getAmi:getAmi": lambda given: {"id": f"ami-of-{given['owners'][0]}"}}
+    assert record(program, invokes=answers).exports == {"ami": "ami-of-self"}
+
+
+def test_an_existing_resource_is_read() -> None:
+    def program() -> None:
+        pulumi.export("arn", aws.ec2.Vpc.get("theirs", "vpc-1").arn)
+
+    graph = record(program)
+    assert (graph.one(VPC).external, graph.one(VPC).import_id) == (True, "vpc-1")
+    assert graph.exports == {"arn": "theirs-arn"}
+
+
+def test_a_secret_is_found_wherever_it_is_written_plainly() -> None:
+    assert toy().plaintext("hush-hush") == []
+    assert toy(preview=True).plaintext("hush-hush") == []
+
+    def leaking() -> None:
+        token = pulumi.Config().require("token")
+        packed = base64.b64encode(gzip.compress(f"join {token}".encode(), mtime=0)).decode()
+        aws.ec2.LaunchTemplate("packed", user_data=packed)
+        aws.ec2.LaunchTemplate("kept", user_data=pulumi.Output.secret(packed))
+        aws.ec2.Vpc("plain", tags={"token": f"is {token}"})
+        pulumi.export("token", pulumi.Output.concat("x", token))
+
+    found = record(leaking, config={"token": "hush-hush"}).plaintext("hush-hush")
+    assert [(place.urn.split("::")[-1], place.path) for place in found] == [
+        ("packed", "userData"),
+        ("plain", "tags.token"),
+        ("exports", "token"),
+    ]
+
+
+def test_an_output_is_no_text() -> None:
+    def program() -> None:
+        vpc = aws.ec2.Vpc("v")
+        aws.ec2.Vpc("w", tags={"peer": f"{vpc.id}"})
+
+    before = dict(os.environ)
+    with pytest.raises(Exception, match="Calling __str__ on an Output"):
+        record(program)
+    assert dict(os.environ) == before
+
+
+def test_what_a_program_raises_comes_out() -> None:
+    def program() -> None:
+        aws.ec2.Vpc("v")
+        raise ValueError("no nodes")
+
+    async def later() -> None:
+        raise ValueError("no nodes")
+
+    for failing in (program, later):
+        with pytest.raises(ValueError, match="no nodes"):
+            record(failing)
+    assert len(record(lambda: Group("g") and None)) == 2, "the next run is not disturbed"
+
+
+def test_runs_do_not_see_each_other() -> None:
+    threads = threading.active_count()
+
+    def program() -> None:
+        config = pulumi.Config()
+        assert config.get("left") is None
+        vpc = aws.ec2.Vpc(config.require("name"))
+        pulumi.export("id", vpc.id)
+        pulumi.runtime.config.set_config("project:left", "over")
+
+    for number in range(200):
+        graph = record(program, bool(number % 2), {"name": f"v{number}"}, project=f"project{number % 3}")
+        assert [entry.name for entry in graph.values()] == [f"v{number}"]
+    assert threading.active_count() <= threads  # one of an earlier test may end meanwhile
+    assert pulumi.runtime.get_root_resource() is None
+
+
+def test_what_is_said_to_the_user_is_kept() -> None:
+    def program() -> None:
+        vpc = aws.ec2.Vpc("v")
+        pulumi.log.warn("two zones would be better", vpc)
+        aws.s3.BucketV2("old")
+
+    said = record(program).log
+    assert "warning: two zones would be better" in said
+    assert any("is deprecated" in line for line in said)
+    assert toy().log == ()

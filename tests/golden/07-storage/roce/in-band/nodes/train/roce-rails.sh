@@ -1,0 +1,88 @@
+#!/bin/bash
+# in-band on train: made by supercloud VERSION; edits are lost
+# Addresses and routes of this node's links to in-band, worked out of its number.
+#   roce-rails.sh show       print them
+#   roce-rails.sh networkd   write them for systemd-networkd, and load them
+#   roce-rails.sh ip         set them now, until the next boot
+# Each link has a route table of its own: what leaves from its address leaves over it, to the rails of its plane.
+set -euo pipefail
+
+how=${1:-show}
+name=${2:-$(hostname -s)}
+case $name in
+train-[0-9]*) number=$((10#${name#train-})) ;;
+*) echo "$name is no node of train: they are called train-[0001-0032]" >&2; exit 2 ;;
+esac
+if ((number < 1 || number > 32)); then
+    echo "$name is no node of train: they are called train-[0001-0032]" >&2
+    exit 2
+fi
+node=$((number - 1 + 0))
+
+# A link a line: plane, NIC, interface, RDMA device. The interface is that of the device, where there is one.
+links=(
+    "0 0 rail0 -"
+    "0 1 rail1 -"
+)
+bases=(2886991872)
+reached=("172.20.0.0/15")
+
+dotted() { echo "$(($1 >> 24 & 255)).$(($1 >> 16 & 255)).$(($1 >> 8 & 255)).$(($1 & 255))"; }
+
+interface_of() {
+    local found
+    for found in /sys/class/infiniband/"$2"/device/net/*; do
+        if [ -e "$found" ]; then
+            basename "$found"
+            return
+        fi
+    done
+    echo "$1"
+}
+
+folder=/etc/systemd/network
+table=100
+for link in "${links[@]}"; do
+    read -r plane nic name device <<<"$link"
+    unit=$((node / 16))
+    place=$((node % 16))
+    leaf=$((unit * 1 + place / 16))
+    port=$((place % 16 * 2 + nic % 2))
+    base=${bases[$((plane * 1 + nic / 2))]}
+    gateway=$(dotted $((base + leaf * 64 + 2 * port)))
+    address=$(dotted $((base + leaf * 64 + 2 * port + 1)))
+    interface=$(interface_of "$name" "$device")
+    case $how in
+    show) echo "$plane $nic $interface $address/31 via $gateway table $table" ;;
+    ip)
+        ip link set dev "$interface" mtu 9000 up
+        ip address replace "$address/31" dev "$interface"
+        for block in ${reached[$plane]}; do
+            ip route replace "$block" via "$gateway" dev "$interface" src "$address" table $table
+        done
+        ip rule del from "$address" table $table 2>/dev/null || true
+        ip rule add from "$address" table $table
+        ;;
+    networkd)
+        {
+            printf '[Match]\nName=%s\n\n[Link]\nMTUBytes=9000\n\n' "$interface"
+            printf '[Network]\nAddress=%s/31\nIPv6AcceptRA=no\nLLDP=yes\nEmitLLDP=yes\n' "$address"
+            printf '\n[RoutingPolicyRule]\nFrom=%s\nTable=%s\n' "$address" $table
+            for block in ${reached[$plane]}; do
+                printf '\n[Route]\nDestination=%s\nGateway=%s\nPreferredSource=%s\nTable=%s\n' "$block" "$gateway" "$address" $table
+            done
+        } >"$folder/50-roce-$interface.network"
+        ;;
+    *) echo "show, networkd or ip, not '$how'" >&2; exit 2 ;;
+    esac
+    if [ "$how" != show ]; then
+        # several interfaces, one kernel: each answers for its own addresses only, and routes need not be symmetric
+        echo 1 >/proc/sys/net/ipv4/conf/"$interface"/arp_ignore
+        echo 2 >/proc/sys/net/ipv4/conf/"$interface"/arp_announce
+        echo 2 >/proc/sys/net/ipv4/conf/"$interface"/rp_filter
+    fi
+    table=$((table + 1))
+done
+if [ "$how" = networkd ]; then
+    networkctl reload
+fi

@@ -1,0 +1,90 @@
+# shellcheck shell=bash
+# made by supercloud VERSION from the spec ultra; edits are lost
+# Amazon Web Services: all that is different from other clouds.
+# docs.aws.amazon.com: EC2 user guide (instance metadata, instance topology), Auto Scaling and Secrets Manager references.
+PATH=$PATH:/snap/bin
+cloud_ready() { # Amazon's images have it, Canonical's do not
+    command -v aws >/dev/null || snap install aws-cli --classic || dnf install -y -q awscli || apt-get install -y -q awscli
+}
+cloud_imds() { # PATH
+    local token
+    token=$(curl -sf --retry 5 -X PUT -H 'X-aws-ec2-metadata-token-ttl-seconds: 60' http://169.254.169.254/latest/api/token) &&
+        curl -sf --retry 2 -H "X-aws-ec2-metadata-token: $token" "http://169.254.169.254/latest/meta-data/$1"
+}
+cloud_fetch() { aws s3 cp --only-show-errors --region "$REGION" "s3://$BUCKET/$1" "$2"; }
+cloud_secret() { # 3: there is no value yet
+    local said
+    if said=$(aws secretsmanager get-secret-value --region "$REGION" --secret-id "$1" --query SecretString --output text 2>&1); then
+        printf '%s\n' "$said"
+    elif [[ $said == *ResourceNotFoundException* && $said == *AWSCURRENT* ]]; then return 3
+    else printf '%s\n' "$said" >&2; return 1; fi
+}
+cloud_fill() { # the value comes in on stdin
+    local file
+    file=$(umask 077 && mktemp) && cat >"$file" &&
+        aws secretsmanager put-secret-value --region "$REGION" --secret-id "$1" --secret-string "file://$file" >/dev/null
+    local code=$?
+    rm -f "$file"
+    return $code
+}
+cloud_metadata() {
+    local id
+    id=$(cloud_imds instance-id) || return 1
+    echo "id=$id"
+    echo "type=$(cloud_imds instance-type)"
+    echo "zone=$(cloud_imds placement/availability-zone)"
+    echo "address=$(cloud_imds local-ipv4)"
+    # nearest last; not every type of instance has it, and a new instance not at once
+    echo "network=$(aws ec2 describe-instance-topology --region "$REGION" --instance-ids "$id" \
+        --query 'Instances[0].NetworkNodes' --output text 2>/dev/null | sed '/^None$/d' | tr '\t' ' ')"
+}
+cloud_disk() { # DEVICE it was attached as; Nitro shows it as an NVMe device of another name
+    local link disk system found=()
+    [ ! -b "$1" ] || { readlink -f "$1"; return; }
+    system=$(lsblk -nso KNAME,TYPE "$(findmnt -no SOURCE /)" | awk '$2 == "disk" { print "/dev/" $1 }')
+    for link in /dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_vol*; do
+        [[ -e $link && ! $link =~ -part|_[0-9]+$ ]] || continue
+        disk=$(readlink -f "$link")
+        [ "$disk" = "$system" ] || found+=("$disk")
+    done
+    [ "${found[*]:-}" ] && [ -z "${found[1]:-}" ] && echo "${found[0]}"
+}
+cloud_group() { # KEY QUERY
+    aws autoscaling describe-auto-scaling-groups --region "$REGION" --output text --query "AutoScalingGroups[].$2" --filters \
+        "Name=tag:supercloud:cluster,Values=$CLUSTER" "Name=tag:supercloud:group,Values=$1"
+}
+cloud_size() { cloud_group "$1" DesiredCapacity; }
+cloud_resize() {
+    local name said
+    name=$(cloud_group "$1" AutoScalingGroupName) && [ -n "$name" ] || return 1
+    said=$(aws autoscaling set-desired-capacity --region "$REGION" --auto-scaling-group-name "$name" --desired-capacity "$2" 2>&1) && return
+    echo "$said"
+    [[ ! $said =~ InsufficientInstanceCapacity|MaxSpotInstanceCountExceeded|VcpuLimitExceeded ]] || return 3
+    return 1
+}
+cloud_instances() {
+    aws ec2 describe-instances --region "$REGION" --output text --filters "Name=tag:supercloud:cluster,Values=$CLUSTER" \
+        "Name=tag:supercloud:group,Values=$1" Name=instance-state-name,Values=pending,running \
+        --query 'Reservations[].Instances[].[InstanceId,PrivateIpAddress]' | sed 's/\tNone$/\t-/'
+}
+cloud_domains() { # machines of an UltraServer share the identifier of its capacity block (EC2 API, InstanceTopology)
+    local ids
+    ids=$(cloud_instances "$1" | cut -f1) && [ -n "$ids" ] || return 0
+    # 100 at a time is what the service takes
+    xargs -n 100 aws ec2 describe-instance-topology --region "$REGION" --output text \
+        --query 'Instances[?CapacityBlockId].[InstanceId,CapacityBlockId]' --instance-ids <<<"$ids"
+}
+cloud_refused() { # GROUP SINCE
+    local name
+    name=$(cloud_group "$1" AutoScalingGroupName) && [ -n "$name" ] || return 1
+    aws autoscaling describe-scaling-activities --region "$REGION" --auto-scaling-group-name "$name" --max-items 20 --output text \
+        --query "Activities[?StatusCode=='Failed'].[StartTime,StatusMessage]" | while IFS=$'\t' read -r began message; do
+        [[ $message =~ [Cc]apacity|LimitExceeded|Unsupported ]] && [ "$(date -d "$began" +%s)" -ge "$2" ] && echo "$message" && break
+    done | grep .
+}
+cloud_terminate() { # GROUP INSTANCE: the group shrinks with it, so nothing takes its place
+    local said
+    said=$(aws autoscaling terminate-instance-in-auto-scaling-group --region "$REGION" --instance-id "$2" \
+        --should-decrement-desired-capacity 2>&1) && return
+    [[ $said == *"not found"* ]] || { echo "$said" >&2; return 1; }
+}

@@ -1,0 +1,372 @@
+# shellcheck shell=bash
+# made by supercloud VERSION from the spec ultra; edits are lost
+#
+# The steps of boot.sh, each a function that can be run again. Sourced by it, after the environment and the provider.
+
+# shellcheck disable=SC2154  # root, here, etc: set by boot.sh; names in capitals: by /etc/supercloud/env
+
+step_identity() { # what the instance says of itself: id, type, zone, address, node, network, domain
+    local key value
+    declare -gA own=()
+    mkdir -p "$root/run/supercloud"
+    cloud_metadata >"$root/run/supercloud/metadata" || die "the metadata service does not answer"
+    while IFS='=' read -r key value; do own[$key]=$value; done <"$root/run/supercloud/metadata"
+    [ -n "${own[id]:-}" ] || die "the metadata service gives no id"
+    log "instance ${own[id]}, ${own[type]:-unknown type}, zone ${own[zone]:-unknown}, address ${own[address]:-unknown}"
+}
+
+step_names() { # a service host is called what Slurm calls it
+    [ -z "$HOST" ] || [ "$(hostname)" = "$HOST" ] || hostnamectl set-hostname "$HOST" || die "cannot be called $HOST"
+}
+
+step_state() { # the disk that outlives the machine: found by its label, formatted only if nothing at all is on it
+    local device found where=$root/srv/supercloud
+    [ -n "$STATE_DISK" ] || { log "no disk of its own"; return; }
+    if ! device=$(blkid -L "$STATE_LABEL"); then
+        attempt "${BOOT_TRIES:-300}" cloud_disk "$STATE_DISK" || die "the disk $STATE_DISK is not attached"
+        device=$(cloud_disk "$STATE_DISK")
+        # wipefs names every signature it knows; a disk that cannot be read must never look blank
+        found=$(wipefs --no-act --noheadings "$device") || die "$device cannot be read"
+        [ -z "$found" ] || die "$device has no label $STATE_LABEL but is not blank: $found"
+        log "formatting $device: it is blank"
+        mkfs.ext4 -q -L "$STATE_LABEL" "$device" || die "$device cannot be formatted"
+    fi
+    mkdir -p "$where"
+    mountpoint -q "$where" || systemctl stop slurmctld slurmdbd mariadb 2>/dev/null || true
+    mountpoint -q "$where" || mount "$device" "$where" || die "$device cannot be mounted"
+    share slurmctld "$root/var/spool/slurmctld" slurm 755
+    [ "$DATABASE" != here ] || share mysql "$root/var/lib/mysql" mysql 700
+}
+
+share() { # NAME PLACE OWNER MODE: a folder of the state disk seen where its daemon looks for it
+    id "$3" >/dev/null 2>&1 || useradd --system --no-create-home "$3" || die "no user $3"
+    mkdir -p "$root/srv/supercloud/$1" "$2"
+    chown "$3:" "$root/srv/supercloud/$1"
+    chmod "$4" "$root/srv/supercloud/$1"
+    mountpoint -q "$2" || mount --bind "$root/srv/supercloud/$1" "$2" || die "$2 cannot be mounted"
+}
+
+slurm_version() { { "$1" -V 2>/dev/null || true; } | sed -n 's/.* \([0-9]*\.[0-9]*\).*/\1/p'; }
+
+step_release() { # the release of Slurm that the configuration was written for: from the image, the bucket or the system
+    local program packages=$root/opt/supercloud/packages
+    case $ROLE in compute) program=slurmd ;; controller) program=slurmctld ;; database) program=slurmdbd ;; *) program=sinfo ;; esac
+    if [ "$(slurm_version $program)" != "$RELEASE" ]; then
+        if fetch_folder packages "$packages"; then
+            log "installing the packages of the bucket"
+            if command -v apt-get >/dev/null; then
+                DEBIAN_FRONTEND=noninteractive apt-get install -y -q "$packages"/*.deb || die "packages cannot be installed"
+            else
+                dnf install -y -q "$packages"/*.rpm || die "packages cannot be installed"
+            fi
+        elif [ -z "$(slurm_version $program)" ] && command -v apt-get >/dev/null; then
+            log "installing Slurm of the distribution"
+            { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q slurmd slurmctld slurm-client slurmdbd munge; } ||
+                die "Slurm cannot be installed: use an image that has it"
+        fi
+    fi
+    [ "$(slurm_version $program)" = "$RELEASE" ] ||
+        die "$program is $($program -V 2>/dev/null || echo missing), the cluster has $RELEASE: use an image with it, or put packages/packages.tar.gz into the bucket"
+    id slurm >/dev/null 2>&1 || useradd --system --no-create-home slurm
+}
+
+random_key() { head -c 1024 /dev/urandom | base64 -w 0; }
+random_password() { head -c 24 /dev/urandom | base64 -w 0 | tr -dc A-Za-z0-9; }
+
+secret() { # NAME MAKE: a value from the secret store; the first controller (of the database its host) makes it, others wait for it
+    local value code tries=0
+    while :; do
+        code=0
+        value=$(cloud_secret "$1") || code=$?
+        [ $code -ne 0 ] || break
+        if [ $code -eq 3 ] && { [ "${CONTROLLERS%%,*}" = "$HOST.$DOMAIN" ] || [[ $ROLE == database && $1 == "$SECRET_DATABASE" ]]; }; then
+            log "the secret $1 has no value yet: making one" >&2
+            "$2" | cloud_fill "$1" || return 1
+            continue
+        fi
+        tries=$((tries + 1))
+        [ $tries -lt "${BOOT_TRIES:-60}" ] || return 1
+        sleep "${BOOT_PAUSE:-10}"
+    done
+    printf %s "$value"
+}
+
+step_auth() { # the key that all daemons share; base64 in the secret store
+    local file=$root/etc/munge/munge.key owner=munge fresh
+    [ "$AUTH" = munge ] || { file=$etc/slurm.key owner=slurm; }
+    mkdir -p "$(dirname "$file")"
+    fresh=$(umask 077 && mktemp "$file.XXXXXX")
+    # shellcheck disable=SC2064  # this file, whatever happens
+    trap "rm -f '$fresh'" EXIT
+    secret "$SECRET_AUTH" random_key | base64 -d >"$fresh" || die "the secret $SECRET_AUTH cannot be read"
+    # munge takes no key of less than 32 bytes
+    [ "$(stat -c %s "$fresh")" -ge 32 ] || die "the secret $SECRET_AUTH is shorter than 32 bytes"
+    if ! cmp -s "$fresh" "$file"; then
+        chown "$owner:" "$fresh"
+        chmod 400 "$fresh"
+        mv "$fresh" "$file"
+        changed $owner
+    fi
+    rm -f "$fresh"
+    trap - EXIT
+    [ "$AUTH" != munge ] || service munge
+}
+
+fetch_folder() { # NAME FOLDER: an archive of the bucket, unpacked; false when there is none, an end when it is damaged
+    local fresh=$2.fresh
+    rm -rf "$fresh"
+    mkdir -p "$fresh"
+    cloud_fetch "$1/$1.tar.gz" "$fresh.tar.gz" || return 1
+    tar -xzf "$fresh.tar.gz" --no-same-owner -C "$fresh" || die "$1/$1.tar.gz is damaged"
+    rm -f "$fresh.tar.gz"
+    [ -f "$fresh/SHA256SUMS" ] || die "$1/$1.tar.gz has no SHA256SUMS"
+    (cd "$fresh" && sha256sum --quiet --strict -c SHA256SUMS) || die "files of $1/$1.tar.gz have other checksums than its SHA256SUMS says"
+    rm -rf "$2"
+    mv "$fresh" "$2"
+}
+
+step_bundle() { # configuration and programs of Slurm, as the role needs them
+    local from=$root/opt/supercloud/slurm path
+    fetch_folder slurm "$from" || die "slurm/slurm.tar.gz cannot be fetched"
+    mkdir -p "$etc" "$root/var/log/slurm" "$root/var/spool/slurmctld" "$root/var/spool/slurmd"
+    chown slurm: "$root/var/log/slurm" "$root/var/spool/slurmctld"
+    while read -r _ path; do
+        case $ROLE/$path in
+        compute/*.sh | compute/node-facts.txt) ;;   # the rest comes from the controller, so that one copy is the truth
+        compute/*) continue ;;
+        login/slurmdbd.conf | controller/slurmdbd.conf | database/slurmdbd.conf) continue ;;   # step_database
+        esac
+        [[ $path != *.sh ]] || chmod 755 "$from/$path"
+        cmp -s "$from/$path" "$etc/$path" || { cp -p "$from/$path" "$etc/$path.fresh" && mv "$etc/$path.fresh" "$etc/$path"; changed slurm; }
+    done <"$from/SHA256SUMS"
+    [ -z "$POOL" ] || echo "$POOL" >"$etc/pool"
+}
+
+step_database() { # MariaDB and slurmdbd, with the password of the secret store and nowhere else
+    local password user=slurm file=$etc/slurmdbd.conf fresh from=$root/opt/supercloud/slurm/slurmdbd.conf
+    [ "$DATABASE" != no ] || { log "runs elsewhere, or not at all"; return; }
+    password=$(secret "$SECRET_DATABASE" random_password) || die "the secret $SECRET_DATABASE cannot be read"
+    if [[ $password == \{* ]]; then   # a database of the cloud keeps both in one secret
+        user=$(python3 -c 'import json, sys; print(json.load(sys.stdin)["username"])' <<<"$password") || die "the secret $SECRET_DATABASE names no user"
+        password=$(python3 -c 'import json, sys; print(json.load(sys.stdin)["password"])' <<<"$password") || die "the secret $SECRET_DATABASE has no password"
+    fi
+    [ -n "$password" ] || die "the secret $SECRET_DATABASE is empty"
+    fresh=$(umask 077 && mktemp "$file.XXXXXX")
+    {
+        grep -vE '^Storage(Host|User)=' "$from"
+        echo "StorageHost=${DATABASE_HOST:-localhost}"
+        echo "StorageUser=$user"
+        echo "StoragePass=${password//#/\\#}"   # a bare # begins a comment
+    } >"$fresh"
+    chown slurm: "$fresh"
+    chmod 600 "$fresh"
+    if cmp -s "$fresh" "$file"; then rm -f "$fresh"; else mv "$fresh" "$file"; changed slurmdbd; fi
+    if [ "$DATABASE" = managed ]; then start_slurmdbd; return; fi
+    command -v mariadbd >/dev/null || command -v apt-get >/dev/null && { command -v mariadbd >/dev/null ||
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -q mariadb-server; } || dnf install -y -q mariadb-server ||
+        die "MariaDB cannot be installed: use an image that has it"
+    service mariadb
+    attempt 30 mariadb -e 'select 1' || die "MariaDB does not answer"
+    mariadb <<SQL || die "the database cannot be prepared"
+create database if not exists slurm_acct_db;
+create user if not exists slurm@localhost identified by '$password';
+alter user slurm@localhost identified by '$password';
+grant all on slurm_acct_db.* to slurm@localhost;
+SQL
+    start_slurmdbd
+}
+
+start_slurmdbd() {
+    service slurmdbd
+    attempt 60 sacctmgr -n show cluster || die "slurmdbd does not answer"
+}
+
+step_mounts() { # file systems of the plan; mounts.txt says how and where to, the environment where each is
+    local name kind place type port options source server client tries said
+    while read -r name kind place type port options; do
+        [[ $name != \#* ]] || continue
+        source=$(sed -n "s/^$name=//p" <<<"$STORAGE")
+        [ -n "$source" ] || die "nobody said where the storage $name is"
+        mkdir -p "$root$place"
+        if mountpoint -q "$root$place"; then log "$place is mounted"; continue; fi
+        log "mounting $name at $place"
+        tries=1
+        case $kind in
+        lustre) modprobe lustre || die "this image has no Lustre client for its kernel: use one that has, or put its packages into the bucket" ;;
+        nfs) ;;
+        weka)   # every backend has the client's installer once it has the software itself, and later the file system
+            server=${source%%[,/]*}:$port tries=${BOOT_TRIES:-180} client=$root/opt/supercloud/weka-client
+            command -v weka >/dev/null || { again "$tries" curl -sSf "http://$server/dist/v1/install" -o "$client" &&
+                sh "$client" </dev/null; } || die "the client of $server cannot be installed: $said"
+            ;;
+        *) die "no way to mount storage of kind $kind" ;;
+        esac
+        again "$tries" mount -t "$type" -o "$options" "$source" "$root$place" || die "$source cannot be mounted at $place: $said"
+    done <"$here/mounts.txt"
+}
+
+step_devices() { # an instance that lacks an accelerator must not join
+    local pool prefix digits count devices first _adapters number missing=()
+    while read -r pool prefix digits count devices first _adapters; do [ "$pool" = "$POOL" ] && break; done <"$etc/node-facts.txt"
+    [ "$pool" = "$POOL" ] || die "node-facts.txt has no pool $POOL"
+    log "host names are ${prefix} and $digits digits"
+    if [ "$devices" = /dev/nvidia ] && command -v nvidia-smi >/dev/null; then nvidia-smi >/dev/null || true; fi   # makes the files
+    for ((number = first; number < first + count; number++)); do
+        [ -e "$root$devices$number" ] || missing+=("$devices$number")
+    done
+    [ -z "${missing[*]}" ] || die "of $count accelerators, these have no device: ${missing[*]}"
+}
+
+asked() { SLURM_CONF=$root/opt/supercloud/slurm/slurm.conf scontrol "$@"; }
+
+own_name() { # the node that the controller says has this instance's address
+    { asked -o show nodes 2>/dev/null || true; } | awk -v mine="NodeAddr=${own[address]}" '
+        / State=[^ ]*POWER(ED|ING)_DOWN/ { next }
+        { for (word = 2; word <= NF; word++) if ($word == mine) { sub("NodeName=", "", $1); print $1; exit } }'
+}
+
+step_join() { # wait for a name, then slurmd as a dynamic node under it
+    local node='' line
+    for ((second = 0; second < ${BOOT_WAIT:-1800}; second += 5)); do
+        node=$(own_name)
+        [ -z "$node" ] || break
+        [ $second -gt 0 ] || log "waiting until the controller gives this instance a name"
+        sleep 5
+    done
+    [ -n "$node" ] || die "the controller gave this instance no name within ${BOOT_WAIT:-1800} s: see scale.log there"
+    line=$(grep -v '^#' "$root/opt/supercloud/slurm/join-$POOL.conf") || die "there is no join-$POOL.conf"
+    log "this is node $node"
+    [ "$(hostname)" = "$node" ] || hostnamectl set-hostname "$node" || die "cannot be called $node"
+    {
+        echo "NODE='$node'"
+        echo "SERVERS='$CONTROLLERS'"
+        echo "LINE='$line'"
+    } >"$root/etc/supercloud/node.fresh"
+    cmp -s "$root/etc/supercloud/node.fresh" "$root/etc/supercloud/node" || changed slurmd
+    mv "$root/etc/supercloud/node.fresh" "$root/etc/supercloud/node"
+    mkdir -p "$root/etc/systemd/system/slurmd.service.d"
+    printf '[Service]\nExecStart=\nExecStart=%s/slurmd.sh\n' "$here" >"$root/etc/systemd/system/slurmd.service.d/supercloud.conf"
+    systemctl daemon-reload
+    service slurmd
+    attempt "${BOOT_JOIN:-120}" joined "$node" || die "slurmd runs, but $node is $(asked -o show node "$node" 2>&1 | sed -n 's/.*\(State=[^ ]*\).*/\1/p')"
+}
+
+joined() { # slurmctld has heard of this start of slurmd and finds nothing wrong with it
+    local state
+    state=$(asked -o show node "$1" 2>/dev/null | sed -n 's/.* State=\([^ ]*\).*/\1/p')
+    [[ -n $state && ! $state =~ POWERING_UP|POWERED_DOWN|NOT_RESPONDING|INVAL|UNKNOWN ]]
+}
+
+step_place() { # where the node is: a feature a level everywhere, and Slurm's own topology in releases that can be told
+    local node line level features=() tree=root
+    # shellcheck source=/dev/null
+    source "$root/etc/supercloud/node"
+    # shellcheck disable=SC2153  # NODE and LINE are in that file
+    node=$NODE line=$LINE
+    for level in ${own[network]:-}; do
+        level=${level//[^A-Za-z0-9_-]/-}
+        tree+=:$level
+        features+=("net-$level")
+    done
+    [ -z "${own[zone]:-}" ] || features+=("zone-${own[zone]}")
+    features=("$(sed -n 's/.*Features=\([^ ]*\).*/\1/p' <<<"$line")" "${features[@]}")
+    printf -v level '%s,' "${features[@]}"
+    asked update NodeName="$node" AvailableFeatures="${level%,}" ActiveFeatures="${level%,}" || die "features are refused"
+    [ -n "$TOPOLOGY" ] || return 0
+    [ "$tree" != root ] || { log "the cloud does not say where the instance is"; tree=root:unknown; }
+    # what else it is in, a scale-up domain, stays
+    tree=network:$tree$(asked -o show node "$node" | sed -n 's/.* Topology=network:[^, ]*\(,[^ ]*\).*/\1/p')
+    asked update NodeName="$node" Topology="$tree" || die "the topology $tree is refused"
+    log "topology $tree"
+}
+
+step_control() { # the controller
+    service slurmctld
+    attempt 60 scontrol ping || die "slurmctld does not answer"
+    scontrol ping | grep -qw "$HOST.*UP" || die "slurmctld of $HOST is not up: $(scontrol ping | tr '\n' ' ')"
+}
+
+step_scaler() { # what gives names to instances and sizes to groups, for as long as the machine lives
+    mkdir -p "$root/etc/systemd/system"
+    cat >"$root/etc/systemd/system/supercloud-scaler.service" <<UNIT
+[Unit]
+Description=Slurm's wishes become sizes of cloud groups
+After=slurmctld.service
+[Service]
+User=slurm
+ExecStart=$here/scale.sh loop
+Restart=always
+RestartSec=10
+[Install]
+WantedBy=multi-user.target
+UNIT
+    systemctl daemon-reload
+    service supercloud-scaler
+    # before, jobs would be refused
+    attempt 120 known_nodes || die "Slurm was not told of its nodes: see scale.log"
+}
+
+known_nodes() {
+    local range
+    while read -r range; do
+        scontrol -o show node "$range" | grep -q State= || return 1
+    done < <(sed -n 's/^NodeName=\([^ ]*\).*/\1/p' "$etc/cloud-nodes.conf")
+}
+
+step_accounts() { # tenants and their limits, before and after the controller's start: those on accelerators need one that has run
+    [ "$ACCOUNTING" = yes ] || { log "there are none"; return; }
+    # slurmctld does not start without an answer
+    attempt 600 sacctmgr -n show cluster || die "slurmdbd does not answer"
+    [ ! -x "$etc/accounts.sh" ] || "$etc/accounts.sh" || die "accounts.sh failed"
+}
+
+step_restart() { # the same at every later start
+    mkdir -p "$root/etc/systemd/system"
+    cat >"$root/etc/systemd/system/supercloud-boot.service" <<UNIT
+[Unit]
+Description=Makes a machine of the cluster out of this instance
+Wants=network-online.target
+After=network-online.target
+[Service]
+Type=oneshot
+ExecStart=/opt/supercloud/start.sh
+[Install]
+WantedBy=multi-user.target
+UNIT
+    systemctl daemon-reload
+    systemctl enable -q supercloud-boot
+}
+
+declare -A stale=()
+changed() { stale[$1]=yes; }
+
+service() { # NAME: running, and begun anew where what it reads has changed
+    local name=$1 unit=$1 needs=$1
+    case $name in slurmctld) needs=slurm ;; esac
+    # no daemon starts by itself at a later start: before the state disk is mounted it would begin with no state
+    systemctl disable -q "$unit" 2>/dev/null || true
+    if [ -n "${stale[$needs]:-}${stale[$name]:-}" ] || ! systemctl is-active -q "$unit"; then
+        systemctl restart "$unit" || die "$name does not start: $(journalctl -u "$unit" -n 5 --no-pager 2>/dev/null | tail -n 3)"
+    fi
+}
+
+attempt() { # SECONDS COMMAND...: again and again until it succeeds
+    local left=$1
+    shift
+    until "$@" >/dev/null 2>&1; do
+        left=$((left - 1))
+        [ $left -gt 0 ] || return 1
+        sleep 1
+    done
+}
+
+again() { # TRIES COMMAND...: with pauses until it succeeds; what it said last is in $said
+    local left=$1
+    shift
+    until said=$("$@" 2>&1); do
+        left=$((left - 1))
+        [ $left -gt 0 ] || return 1
+        log "${said:-$1 failed}; trying again"
+        sleep "${BOOT_PAUSE:-10}"
+    done
+}

@@ -1,0 +1,116 @@
+#!/bin/bash
+# made by supercloud VERSION from the spec ultra; edits are lost
+#
+# health-check.sh [quick]: looks at this node, and drains it with a reason when something is missing or broken.
+#
+# slurmd runs it at every HealthCheckInterval and kills it after 60 s; prolog and epilog run it with "quick", which only
+# counts accelerators. By hand: exit 0 means well. A node that was drained stays so until an operator resumes it.
+# HEALTH_ROOT is another root for /dev, /proc, /run and /sys: for tests.
+set -u
+PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+here=$(dirname "$(readlink -f "$0")")
+root=${HEALTH_ROOT:-}
+node=${SLURMD_NODENAME:-$(hostname -s)}
+problems=()
+problem() { problems+=("$*"); }
+
+# The row of node-facts.txt that this host is one of; /etc/slurm/pool names the pool where host names do not.
+count=0 devices=- first=0 adapters=-
+find_facts() {
+    local pool prefix digits own
+    own=$(cat "$here/pool" 2>/dev/null)
+    while read -r pool prefix digits count devices first adapters; do
+        [[ $pool == \#* ]] && continue
+        [ "$pool" = "$own" ] && return
+        [[ $node =~ ^"$prefix"[0-9]{$digits}$ ]] && return
+    done <"$here/node-facts.txt"
+    count=0 devices=- first=0 adapters=-
+}
+
+check_devices() {
+    local number seen=0 missing=()
+    for ((number = first; number < first + count; number++)); do
+        if [ -e "$root$devices$number" ]; then seen=$((seen + 1)); else missing+=("$devices$number"); fi
+    done
+    [ "$seen" -eq "$count" ] || problem "$seen of $count accelerators: no ${missing[*]}"
+}
+
+# The driver forgets a device that fell off the bus. Where no driver is loaded there is nothing to ask.
+check_driver() {
+    local seen
+    [ "$devices" = /dev/nvidia ] && [ -d "$root/proc/driver/nvidia/gpus" ] || return
+    seen=$(find "$root/proc/driver/nvidia/gpus" -mindepth 1 -maxdepth 1 | wc -l)
+    [ "$seen" -ge "$count" ] || problem "the driver sees $seen of $count accelerators"
+}
+
+check_nvidia_smi() {
+    local seen index errors
+    [ "$devices" = /dev/nvidia ] && [ -d "$root/proc/driver/nvidia/gpus" ] && command -v nvidia-smi >/dev/null || return
+    seen=$(timeout 25 nvidia-smi -L 2>/dev/null | grep -c '^GPU ')
+    [ "$seen" -ge "$count" ] || { problem "nvidia-smi sees $seen of $count accelerators"; return; }
+    while IFS=', ' read -r index errors; do
+        [[ $errors =~ ^[1-9][0-9]*$ ]] && problem "accelerator $index: $errors uncorrectable memory errors"
+    done < <(timeout 15 nvidia-smi --query-gpu=index,ecc.errors.uncorrected.volatile.total \
+        --format=csv,noheader,nounits 2>/dev/null)
+}
+
+# Errors of NVIDIA's driver after which a device is not to be trusted: double-bit and uncontained memory errors, failed
+# row remapping, a device off the bus, a firmware that does not answer. Each is reported once, so that a node resumed
+# by hand stays resumed.
+xid_seen=$root/run/supercloud-xid-seen
+xid_latest=
+check_xids() {
+    local after stamp code
+    after=$(cat "$xid_seen" 2>/dev/null || echo -1)
+    while read -r stamp code; do
+        [ "$stamp" -gt "$after" ] || continue
+        xid_latest=$stamp
+        case $code in
+        48 | 62 | 64 | 79 | 95 | 119 | 120 | 140) problem "the driver reported Xid $code" ;;
+        esac
+    done < <(timeout 5 dmesg 2>/dev/null |
+        sed -n 's/^\[ *\([0-9]*\)\.[0-9]*\] NVRM: Xid ([^)]*): \([0-9]*\).*/\1 \2/p')
+}
+
+check_links() {
+    local device state
+    [ "$adapters" != - ] && [ -d "$root/sys/class/infiniband" ] || return
+    for device in ${adapters//,/ }; do
+        state=$(cat "$root/sys/class/infiniband/$device/ports/1/state" 2>/dev/null)
+        case $state in
+        *ACTIVE*) ;;
+        "") problem "adapter $device is gone" ;;
+        *) problem "adapter $device: link is ${state##*: }" ;;
+        esac
+    done
+}
+
+check_disks() {
+    local used place
+    while read -r used place; do
+        [ "${used%\%}" -lt 98 ] || problem "$place is $used full"
+    done < <(df -P / /tmp /var/spool/slurmd 2>/dev/null | awk 'NR > 1 && !seen[$6]++ { print $5, $6 }')
+}
+
+drain() {
+    local reason
+    reason=$(IFS=';'; echo "health-check: ${problems[*]}")
+    echo "$node: ${reason:0:240}" >&2
+    case $(scontrol -o show node "$node" 2>/dev/null) in
+    *State=*DRAIN*) ;;
+    *) scontrol update NodeName="$node" State=DRAIN Reason="${reason:0:240}" ;;
+    esac
+}
+
+find_facts
+check_devices
+check_driver
+if [ "${1:-}" != quick ]; then
+    check_nvidia_smi
+    check_xids
+    check_links
+    check_disks
+fi
+[ -n "${problems[*]}" ] || exit 0
+drain && [ -n "$xid_latest" ] && echo "$xid_latest" >"$xid_seen"
+exit 1

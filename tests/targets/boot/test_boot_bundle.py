@@ -1,0 +1,101 @@
+"""What the boot bundle holds: programs that shellcheck finds nothing in, tables, user-data that tells no secret."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from boot_machines import VALUES, digest, plan
+
+from supercloud.targets import render, targets_for
+from supercloud.targets.schedulers.slurm.power import PROGRAMS
+
+PROVIDERS = ("aws", "gcp", "azure")
+FUNCTIONS = "ready fetch secret fill metadata disk size resize instances domains refused terminate".split()
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_boot_programs_pass_shellcheck(provider: str, tmp_path: Path) -> None:
+    bundle = render(plan(provider=provider), "boot")
+    bundle.write(tmp_path / "boot")
+    programs = sorted((tmp_path / "boot").rglob("*.sh"))
+    shellcheck = Path(sys.executable).with_name("shellcheck")
+    done = subprocess.run([shellcheck, "-x", "-S", "style", *programs], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert {f"cloud_{name}" for name in FUNCTIONS} <= set(
+        re.findall(r"^(cloud_\w+)\(\)", bundle[f"clouds/{provider}.sh"], re.M)
+    )
+
+
+def test_every_machine_has_user_data() -> None:
+    found = plan()
+    assert found.cloud is not None
+    bundle = render(found, "boot")
+    keys = {group.key for group in found.cloud.groups} | {host.key for host in found.cloud.hosts}
+    assert keys == {path.split("/")[1][:-3] for path in bundle if path.startswith("user-data/")}
+    holes: set[str] = set()
+    for key in keys:
+        text = bundle[f"user-data/{key}.sh"]
+        assert len(text.encode()) < 12 * 1024  # of 16 KiB: the rest is for what is put in
+        holes |= set(re.findall(r"@\{([^}]*)\}", text))
+    assert holes == set(VALUES) - {"database_host"}
+
+
+def test_checksums_cover_all_but_user_data() -> None:
+    bundle = render(plan(), "boot")
+    sums = {path: value for value, path in (line.split("  ") for line in bundle["SHA256SUMS"].splitlines())}
+    assert sums == {
+        path: digest(text) for path, text in bundle.items() if path != "SHA256SUMS" and "user-data/" not in path
+    }
+    assert all(
+        f"DIGEST={digest(bundle['SHA256SUMS'])}\n" in text for path, text in bundle.items() if "user-data/" in path
+    )
+    slurm = render(plan(), "slurm")
+    listed = {path: value for value, path in (line.split("  ") for line in slurm["SHA256SUMS"].splitlines())}
+    assert listed == {path: digest(text) for path, text in slurm.items() if path != "SHA256SUMS"}
+    assert dict(render(plan(), "boot")) == dict(bundle)
+
+
+def test_slurm_calls_what_the_bundle_has() -> None:
+    bundle, conf = render(plan(), "boot"), render(plan(), "slurm")["slurm.conf"]
+    programs = dict(re.findall(r"^(\w+Program)=" + PROGRAMS + r"/(.*)$", conf, re.M))
+    assert set(programs) == {"ResumeProgram", "SuspendProgram", "ResumeFailProgram"}
+    assert all(bundle.files[name].executable for name in programs.values())
+
+
+def test_tables() -> None:
+    found = plan()
+    bundle = render(found, "boot")
+    rows = [line for line in bundle["groups.txt"].splitlines() if not line.startswith("#")]
+    assert found.cloud is not None
+    assert rows == [
+        f"{group.key} {group.pool} {group.order} {group.nodes} {group.domain_nodes}" for group in found.cloud.groups
+    ]
+    assert rows[0] == "train-spot train 0 8 1"
+    mounts = [line for line in bundle["mounts.txt"].splitlines() if not line.startswith("#")]
+    assert [row.split()[:3] for row in mounts] == [["scratch", "lustre", "/fsx"], ["home", "nfs", "/home"]]
+    for row in mounts:
+        rule = found.cloud.storage_named(row.split()[0]).mounting
+        assert rule is not None and row.split()[3:] == [rule.type, "-", rule.options]
+
+
+def test_paid_nodes_stay_on() -> None:
+    """Switching off what is paid for saves nothing: a pool with nothing but a capacity block stays on."""
+    lines = render(plan(), "slurm")["slurm.conf"].splitlines()
+    found = {line.split()[0]: "SuspendTime=INFINITE" in line for line in lines if line.startswith("PartitionName=")}
+    assert found["PartitionName=block"] and not found["PartitionName=train"]
+
+
+def test_only_slurm_on_a_cloud_boots() -> None:
+    found = plan()
+    assert "boot" in targets_for(found)
+    assert "boot" not in targets_for(replace(found, cloud=None))
+
+
+def test_managed_database_is_told_of() -> None:
+    text = render(plan(managed_database=True), "boot")["user-data/ctl1.sh"]
+    assert "DATABASE='managed'" in text and "DATABASE_HOST='@{database_host}'" in text

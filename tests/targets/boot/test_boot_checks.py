@@ -1,0 +1,59 @@
+"""What a spec of Slurm on a cloud is told before anything is rendered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from boot_machines import plan
+
+from supercloud.plan.model import Plan
+from supercloud.plan.resolve import resolve
+from supercloud.spec import ClusterSpec
+
+
+def _plan(**scheduler: Any) -> Plan:
+    return _plan_at({"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a"]}, **scheduler)
+
+
+def _plan_at(site: dict[str, Any], **scheduler: Any) -> Plan:
+    declared = {
+        "name": "pod",
+        "site": site,
+        "scheduler": {"kind": "slurm", "version": "25.11", **scheduler},
+        "pools": [{"name": "train", "machine": "p5.48xlarge", "nodes": 2}],
+    }
+    return resolve(ClusterSpec.model_validate(declared))
+
+
+def _found(plan: Plan, check: str) -> list[tuple[str, str, str]]:
+    return [(item.level, item.path, item.problem) for item in plan.findings if item.check == check]
+
+
+def test_one_controller_on_a_cloud() -> None:
+    found = _found(_plan(controllers=[{"name": "a"}, {"name": "b"}]), "slurm-cloud-controllers")
+    assert [(level, path) for level, path, _ in found] == [("error", "scheduler.controllers")]
+    assert "2 controllers at aws share no disk" in found[0][2]
+    assert not _found(_plan(), "slurm-cloud-controllers")
+
+
+def test_releases_that_cannot_be_told_of_places() -> None:
+    assert _found(_plan(version="24.11"), "slurm-cloud-topology") == [
+        (
+            "warning",
+            "scheduler.version",
+            "Slurm 24.11 cannot be told where nodes are that join: it does not keep a job's nodes near",
+        )
+    ]
+    found = _plan(version="22.05")
+    assert [item.hint for item in found.findings if item.check == "slurm-cloud-topology"] == [
+        "set scheduler.version to 25.05 or later, or let jobs ask for the features net-… of nodes that are on"
+    ]
+    assert not _found(_plan(version="25.05"), "slurm-cloud-topology") and not _found(plan(), "slurm-cloud-topology")
+
+
+def test_images_that_are_not_known_to_carry_the_scheduler() -> None:
+    (found,) = _found(_plan(), "slurm-cloud-image")
+    assert found[:2] == ("note", "site.images") and "slurm-nvidia-x86" in found[2] and "Slurm 25.11" in found[2]
+    images = dict.fromkeys(_plan().cloud.images, "ami-0123456789abcdef0")  # type: ignore[union-attr]
+    site = {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a"], "images": images}
+    assert not _found(_plan_at(site), "slurm-cloud-image")

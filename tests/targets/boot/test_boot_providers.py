@@ -1,0 +1,147 @@
+"""Functions of the providers, run against command lines and metadata services that are scripts."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from boot_machines import plan
+
+from supercloud.targets import render
+
+
+class Provider:
+    """The functions of one provider, with commands that say what a test lets them say."""
+
+    def __init__(self, folder: Path, name: str):
+        self.folder, self.said = folder, folder / "said"
+        bundle = render(plan(provider=name), "boot")
+        (folder / "cloud.sh").write_text(bundle[f"clouds/{name}.sh"])
+
+    def fake(self, name: str, script: str) -> None:
+        path = self.folder / name
+        path.write_text(f'#!/bin/bash\necho {name} "$@" >>"{self.said}"\n{script}\n')
+        path.chmod(0o755)
+
+    def run(self, call: str, bucket: str = "state", cluster: str = "trainer") -> tuple[int, str]:
+        """Exit code and output of a call."""
+        text = f"BUCKET={bucket} REGION=us-east-1 CLUSTER={cluster}; set -euo pipefail; source cloud.sh; {call}"
+        done = subprocess.run(
+            ["/bin/bash", "-c", text], cwd=self.folder, env={"PATH": f"{self.folder}:/usr/bin:/bin"},
+            capture_output=True, text=True, timeout=30,
+        )  # fmt: skip
+        return done.returncode, done.stdout
+
+    @property
+    def calls(self) -> str:
+        return self.said.read_text()
+
+
+IMDS = """case "${@: -1}" in
+*/api/token) echo TOKEN ;;
+*/instance-id) echo i-1 ;; */instance-type) echo p5.48xlarge ;; */availability-zone) echo us-east-1a ;;
+*/local-ipv4) echo 10.0.0.9 ;; *) exit 22 ;;
+esac"""
+
+
+@pytest.fixture
+def aws(tmp_path: Path) -> Provider:
+    found = Provider(tmp_path, "aws")
+    found.fake("curl", IMDS)
+    return found
+
+
+def test_aws_metadata(aws: Provider) -> None:
+    aws.fake("aws", "printf 'nn-1\\tnn-2\\tnn-3\\n'")
+    assert aws.run("cloud_metadata") == (
+        0,
+        "id=i-1\ntype=p5.48xlarge\nzone=us-east-1a\naddress=10.0.0.9\nnetwork=nn-1 nn-2 nn-3\n",
+    )
+    assert "describe-instance-topology --region us-east-1 --instance-ids i-1" in aws.calls
+    aws.fake("aws", "exit 254")  # not this type of instance, or not allowed: no reason to stay away
+    code, said = aws.run("cloud_metadata")
+    assert code == 0 and said.endswith("network=\n")
+    aws.fake("curl", "exit 7")
+    assert aws.run("cloud_metadata")[0] != 0
+
+
+def test_aws_secret(aws: Provider) -> None:
+    aws.fake("aws", "echo value")
+    assert aws.run("cloud_secret arn") == (0, "value\n")
+    aws.fake(
+        "aws",
+        "echo 'An error occurred (ResourceNotFoundException) ... value for staging label: AWSCURRENT' >&2; exit 254",
+    )
+    assert aws.run("cloud_secret arn") == (3, "")
+    aws.fake("aws", "echo 'AccessDeniedException' >&2; exit 254")
+    assert aws.run("cloud_secret arn") == (1, "")
+    aws.fake(
+        "aws",
+        'cat "${@: -1}" 2>/dev/null || for word; do [[ $word != file://* ]] || cat "${word#file://}"; done >stored',
+    )
+    assert aws.run("echo secret | cloud_fill arn")[0] == 0
+    assert (aws.folder / "stored").read_text() == "secret\n"
+
+
+def test_aws_groups(aws: Provider) -> None:
+    aws.fake("aws", "case $* in *set-desired*) exit 0 ;; *Capacity*) echo 3 ;; *GroupName*) echo asg-1 ;; esac")
+    assert aws.run("cloud_size train-spot") == (0, "3\n")
+    assert aws.run("cloud_resize train-spot 4") == (0, "")
+    assert "set-desired-capacity --region us-east-1 --auto-scaling-group-name asg-1 --desired-capacity 4" in aws.calls
+    assert "Name=tag:supercloud:cluster,Values=trainer Name=tag:supercloud:group,Values=train-spot" in aws.calls
+    aws.fake("aws", "case $* in *set-desired*) echo VcpuLimitExceeded; exit 254 ;; *) echo asg-1 ;; esac")
+    assert aws.run("cloud_resize train-spot 4") == (3, "VcpuLimitExceeded\n")
+    aws.fake("aws", "printf 'i-1\\t10.0.0.1\\ni-2\\tNone\\n'")
+    assert aws.run("cloud_instances train-spot") == (0, "i-1\t10.0.0.1\ni-2\t-\n")
+
+
+def test_aws_refusal_since(aws: Provider) -> None:
+    aws.fake(
+        "aws",
+        'case $* in *activities*) printf "2026-01-02T03:04:05+00:00\\tInsufficientInstanceCapacity: no p5\\n" ;;'
+        " *) echo asg-1 ;; esac",
+    )
+    assert aws.run("cloud_refused g 0") == (0, "InsufficientInstanceCapacity: no p5\n")
+    assert aws.run("cloud_refused g 4000000000")[0] != 0
+
+
+def test_aws_ends_one_instance(aws: Provider) -> None:
+    aws.fake("aws", "")
+    assert aws.run("cloud_terminate g i-9")[0] == 0
+    assert "--instance-id i-9 --should-decrement-desired-capacity" in aws.calls
+    aws.fake("aws", "echo 'ValidationError: Instance Id not found' >&2; exit 254")
+    assert aws.run("cloud_terminate g i-9")[0] == 0
+    aws.fake("aws", "echo Throttling >&2; exit 254")
+    assert aws.run("cloud_terminate g i-9")[0] == 1
+
+
+def test_gcp(tmp_path: Path) -> None:
+    gcp = Provider(tmp_path, "gcp")
+    gcp.fake("curl", "case ${@: -1} in */name) echo vm-1 ;; */machine-type) echo projects/1/machineTypes/a3 ;;"
+             " */zone) echo projects/1/zones/us-central1-a ;; */ip) echo 10.0.0.9 ;; esac")  # fmt: skip
+    gcp.fake("gcloud", 'case $* in *describe*) printf "c\\tb\\ts\\n" ;; esac')
+    assert gcp.run("cloud_metadata")[1] == ("id=vm-1\ntype=a3\nzone=us-central1-a\naddress=10.0.0.9\nnetwork=c b s\n")
+    gcp.fake(
+        "gcloud",
+        'case $* in *"managed list "*) printf "mig-1\\tus-central1-a\\t\\n" ;;'
+        " *) echo ZONE_RESOURCE_POOL_EXHAUSTED; exit 1 ;; esac",
+    )
+    assert gcp.run("cloud_resize g 2") == (3, "ZONE_RESOURCE_POOL_EXHAUSTED\n")
+    assert "resize mig-1 --zone=us-central1-a --size 2" in gcp.calls
+    gcp.fake("gcloud", 'printf "vm-1\\t10.0.0.1\\nvm-2\\t\\n"')
+    assert gcp.run("cloud_instances g") == (0, "vm-1 10.0.0.1\nvm-2 -\n")
+
+
+def test_azure(tmp_path: Path) -> None:
+    azure = Provider(tmp_path, "azure")
+    azure.fake("curl", "case ${@: -1} in */name\\?*) echo vm-1 ;; */vmSize*) echo ND96 ;; */location*) echo westus3 ;;"
+               " */zone*) echo 2 ;; */privateIp*) echo 10.0.0.9 ;; */placementGroupId*) echo pg-1 ;; esac")  # fmt: skip
+    assert azure.run("cloud_metadata") == (
+        0,
+        "id=vm-1\ntype=ND96\nzone=westus3-2\naddress=10.0.0.9\nnetwork=pg-1\n",
+    )
+    azure.fake("az", 'case $* in *"vmss list"*) echo set-1 ;; *"vmss scale"*) echo AllocationFailed; exit 1 ;; esac')
+    assert azure.run("cloud_resize g 2") == (3, "AllocationFailed\n")
+    azure.fake("az", 'case $* in *secret*) echo "(SecretNotFound) none" >&2; exit 3 ;; esac')
+    assert azure.run("cloud_secret vault/auth") == (3, "")

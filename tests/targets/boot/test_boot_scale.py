@@ -1,0 +1,236 @@
+"""The scaler, run pass by pass against a Slurm and a cloud that are files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from boot_machines import BootMachine, plan
+
+SLURM = r"""
+becomes() { sed -i "s/^NodeName=$node .*/NodeName=$node X=1 State=IDLE+CLOUD+$1 Y=1/" "$CLOUD/nodes"; }
+case "$1 $2" in
+"-o show") [ -s "$CLOUD/nodes" ] || { echo "scontrol: No nodes in the system"; exit 1; }; cat "$CLOUD/nodes" ;;
+"show hostnames")
+    [[ $3 =~ ^(.*)\[([0-9]+)-([0-9]+)\]$ ]] || { echo "$3"; exit; }
+    for ((n = 10#${BASH_REMATCH[2]}; n <= 10#${BASH_REMATCH[3]}; n++)); do
+        printf '%s%04d\n' "${BASH_REMATCH[1]}" $n
+    done
+    ;;
+"show hostlist") echo "$3" ;;
+update*)
+    [[ $* =~ NodeName=([^ ]*) ]] && node=${BASH_REMATCH[1]}
+    [[ $* != *POWER_DOWN_FORCE* ]] || becomes POWERED_DOWN
+    [[ $* != *State=POWER_UP* ]] || becomes POWERING_UP
+    ;;
+esac
+"""
+
+
+class Scaler(BootMachine):
+    """A controller whose Slurm is ``$CLOUD/nodes``."""
+
+    def __init__(self, folder: Path):
+        super().__init__(folder, "ctl1", plan())
+        self.steps("bundle")
+        (self.root / "var/log/slurm").mkdir(parents=True, exist_ok=True)
+        self.fake("scontrol", SLURM)
+        self.groups = ("train-spot", "train-on-demand", "block-capacity-block")
+        for line in (self.root / "opt/supercloud/boot/groups.txt").read_text().splitlines():
+            if not line.startswith("#"):
+                self.group(line.split()[0], 0)
+        self.nodes()
+        self.said.unlink()
+
+    def group(self, key: str, size: int, *instances: str) -> None:
+        (self.cloud / f"size-{key}").write_text(f"{size}\n")
+        (self.cloud / f"instances-{key}").write_text("".join(f"{item}\n" for item in instances))
+
+    def nodes(self, **states: str) -> None:
+        """``train_0001="ALLOCATED+CLOUD"``: the others are off."""
+        names = [f"train-{n:04d}" for n in range(1, 9)] + [f"block-{n:04d}" for n in range(1, 5)]
+        own = {name.replace("_", "-"): state for name, state in states.items()}
+        lines = [f"NodeName={name} X=1 State={own.get(name, 'IDLE+CLOUD+POWERED_DOWN')} Y=1\n" for name in names]
+        (self.cloud / "nodes").write_text("".join(lines))
+
+    def scale(self, *arguments: str, **env: str) -> list[str]:
+        """One call; what it did."""
+        self.said.unlink(missing_ok=True)
+        done = self.run(self.root / "opt/supercloud/boot/scale.sh", *arguments, **env)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return [line for line in self.asked if not line.startswith(("scontrol -o", "scontrol show"))]
+
+    @property
+    def log(self) -> str:
+        return (self.root / "var/log/slurm/scale.log").read_text()
+
+    def record(self, node: str) -> str:
+        path = self.root / "var/spool/slurmctld/cloud/nodes" / node
+        return path.read_text().strip() if path.exists() else ""
+
+
+@pytest.fixture
+def scaler(tmp_path: Path) -> Scaler:
+    return Scaler(tmp_path)
+
+
+def test_unknown_nodes_are_told_to_slurm(scaler: Scaler) -> None:
+    (scaler.cloud / "nodes").write_text("")
+    did = scaler.scale("pass")
+    created = [line for line in did if line.startswith("scontrol create")]
+    assert len(created) == 2 and "train-0001,train-0002" in created[0] and created[0].endswith("State=CLOUD")
+    assert "Gres=gpu:h100:8" in created[0] and "Topology=network:root:off" in created[0]
+
+
+def test_nodes_that_left_the_spec_leave_slurm(scaler: Scaler) -> None:
+    with (scaler.cloud / "nodes").open("a") as nodes:
+        nodes.write("NodeName=old-0001 X=1 State=IDLE+CLOUD+POWERED_DOWN Y=1\n")
+        nodes.write("NodeName=old-0002 X=1 State=ALLOCATED+CLOUD Y=1\n")
+    assert scaler.scale("pass") == ["scontrol delete NodeName=old-0001"]
+
+
+def test_wish_becomes_size_once(scaler: Scaler) -> None:
+    up = "ALLOCATED+CLOUD+NOT_RESPONDING+POWERING_UP"
+    scaler.nodes(train_0001=up, train_0002=up, train_0003=up)
+    assert scaler.scale("resume", "train-[0001-0003]") == ["resize train-spot 3"]
+    assert scaler.scale("pass") == []  # they are on their way
+
+
+def test_instances_become_nodes(scaler: Scaler) -> None:
+    up = "ALLOCATED+CLOUD+NOT_RESPONDING+POWERING_UP"
+    scaler.nodes(train_0001=up, train_0002=up)
+    scaler.group("train-spot", 2, "i-1 10.0.0.1", "i-2 -")
+    assert scaler.scale("pass") == ["scontrol update NodeName=train-0001 NodeAddr=10.0.0.1"]
+    scaler.group("train-spot", 2, "i-1 10.0.0.1", "i-2 10.0.0.2")
+    assert scaler.scale("pass") == ["scontrol update NodeName=train-0002 NodeAddr=10.0.0.2"]
+    assert (scaler.record("train-0001"), scaler.record("train-0002")) == ("train-spot i-1", "train-spot i-2")
+    assert scaler.scale("pass") == []
+
+
+def joined(scaler: Scaler) -> None:
+    """Two nodes that work."""
+    up = "ALLOCATED+CLOUD+POWERING_UP"
+    scaler.nodes(train_0001=up, train_0002=up)
+    scaler.group("train-spot", 2, "i-1 10.0.0.1", "i-2 10.0.0.2")
+    scaler.scale("pass")
+    scaler.nodes(train_0001="ALLOCATED+CLOUD+DYNAMIC_NORM", train_0002="IDLE+CLOUD+DYNAMIC_NORM")
+
+
+def test_suspended_node_takes_its_own_instance(scaler: Scaler) -> None:
+    joined(scaler)
+    scaler.nodes(train_0001="ALLOCATED+CLOUD", train_0002="IDLE+CLOUD+POWERING_DOWN")
+    did = scaler.scale("suspend", "train-0002")
+    features = "train,h100,p5.48xlarge"
+    assert did == [
+        "terminate train-spot i-2",
+        f"scontrol update NodeName=train-0002 NodeAddr=train-0002 AvailableFeatures={features} "
+        f"ActiveFeatures={features} Topology=network:root:off",
+    ]
+    assert scaler.scale("suspend", "train-0002") == [] and scaler.record("train-0001") == "train-spot i-1"
+
+
+def test_vanished_instance_frees_its_node(scaler: Scaler) -> None:
+    joined(scaler)
+    scaler.group("train-spot", 1, "i-2 10.0.0.2")
+    did = scaler.scale("pass")
+    assert did == [
+        "scontrol update NodeName=train-0001 State=DOWN Reason=instance i-1 is gone",
+        "scontrol update NodeName=train-0001 State=POWER_DOWN_FORCE",
+    ]
+    assert scaler.record("train-0001") == "" and scaler.scale("pass") == []
+
+
+def test_refusal_at_once_goes_to_the_next_group(scaler: Scaler) -> None:
+    (scaler.cloud / "refuses-train-spot").touch()
+    scaler.nodes(train_0001="ALLOCATED+CLOUD+POWERING_UP")
+    assert scaler.scale("pass") == ["resize train-spot 1", "resize train-on-demand 1"]
+    assert "train-spot: no capacity: none left; left alone for 300 s" in scaler.log
+
+
+def test_group_that_never_delivers_is_shrunk(scaler: Scaler) -> None:
+    scaler.nodes(train_0001="ALLOCATED+CLOUD+POWERING_UP")
+    scaler.scale("pass")
+    (scaler.cloud / "refused-train-spot").write_text("InsufficientInstanceCapacity\n")
+    assert scaler.scale("pass") == ["resize train-spot 0", "resize train-on-demand 1"]
+    assert scaler.scale("pass") == []
+    scaler.group("train-on-demand", 0)
+    assert scaler.scale("pass") == ["resize train-on-demand 1"]  # spot rests
+    scaler.group("train-on-demand", 0)
+    (scaler.cloud / "refused-train-spot").unlink()
+    assert scaler.scale("pass", SCALE_REST="0") == ["resize train-spot 1"]
+
+
+def test_no_group_has_more_than_it_may(scaler: Scaler) -> None:
+    states = {f"block_{n:04d}": "ALLOCATED+CLOUD+POWERING_UP" for n in range(1, 5)}
+    scaler.nodes(**states)
+    assert [line.split()[-1] for line in scaler.scale("pass")] == ["4"]
+    joined(scaler)
+    assert not [line for line in scaler.scale("pass") if "block" in line]
+
+
+def test_nobodys_instance_is_adopted(scaler: Scaler) -> None:
+    scaler.group("train-spot", 2, "i-1 10.0.0.1", "i-2 10.0.0.2")
+    assert scaler.scale("pass") == [
+        "scontrol update NodeName=train-0001 State=POWER_UP",
+        "scontrol update NodeName=train-0002 State=POWER_UP",
+    ]
+    assert scaler.scale("resume", "train-[0001-0002]") == [
+        "scontrol update NodeName=train-0001 NodeAddr=10.0.0.1",
+        "scontrol update NodeName=train-0002 NodeAddr=10.0.0.2",
+    ]
+
+
+def test_domains_keep_their_names_together(scaler: Scaler) -> None:
+    """Instances of one domain become nodes of one block, whatever the order in which they come."""
+    nodes = scaler.root / "etc/slurm/cloud-nodes.conf"
+    text = "NodeName=nvl-[0001-0002] Gres=gpu:4 Features=nvl Topology=network:root:off,scale-up:d1 State=CLOUD\n"
+    nodes.write_text(text + text.replace("[0001-0002]", "[0003-0004]").replace(":d1", ":d2"))
+    (scaler.root / "opt/supercloud/boot/groups.txt").write_text("nvl-block nvl 0 4 2\n")
+    up = "NodeName=nvl-000{} X=1 State=ALLOCATED+CLOUD+POWERING_UP Y=1\n"
+    (scaler.cloud / "nodes").write_text("".join(up.format(number) for number in range(1, 5)))
+    scaler.group("nvl-block", 4, "i-1 10.0.0.1", "i-2 10.0.0.2", "i-3 10.0.0.3", "i-4 10.0.0.4")
+    domains = scaler.cloud / "domains-nvl-block"
+    domains.write_text("i-1 A\ni-2 B\n")
+    scaler.scale("pass")
+    assert "the domain of instance i-3 is not known yet" in scaler.log
+    domains.write_text("i-1 A\ni-2 B\ni-3 B\ni-4 A\n")
+    scaler.scale("pass")
+    got = {f"nvl-000{number}": scaler.record(f"nvl-000{number}").split()[1] for number in range(1, 5)}
+    assert got == {"nvl-0001": "i-1", "nvl-0002": "i-4", "nvl-0003": "i-2", "nvl-0004": "i-3"}
+
+
+def test_whole_domains_are_asked_for(scaler: Scaler) -> None:
+    (scaler.root / "opt/supercloud/boot/groups.txt").write_text("train-spot train 0 8 2\n")
+    scaler.nodes(train_0001="ALLOCATED+CLOUD+POWERING_UP")
+    assert scaler.scale("pass") == ["resize train-spot 2"]
+
+
+def test_node_that_does_not_come(scaler: Scaler) -> None:
+    up = "ALLOCATED+CLOUD+POWERING_UP"
+    scaler.nodes(train_0001=up)
+    scaler.group("train-spot", 1, "i-1 10.0.0.1")
+    scaler.scale("pass")
+    scaler.nodes(train_0001="DOWN+CLOUD+POWERED_DOWN")
+    did = scaler.scale("fail", "train-0001")
+    assert did[0] == (
+        "scontrol update NodeName=train-0001 State=DOWN "
+        "Reason=instance i-1 of train-spot did not join in time: see its boot.log"
+    )
+    assert did[1] == "terminate train-spot i-1"
+    assert scaler.scale("pass") == []
+    assert scaler.scale("pass", SCALE_PARDON="0") == ["scontrol update NodeName=train-0001 State=RESUME"]
+    assert scaler.scale("pass", SCALE_PARDON="0") == []
+
+
+def test_silent_slurm_or_cloud_changes_nothing(scaler: Scaler) -> None:
+    joined(scaler)
+    (scaler.cloud / "instances-train-spot").unlink()
+    assert scaler.scale("pass") == [] and "train-spot: the cloud does not answer" in scaler.log
+    scaler.fake("scontrol", 'echo "Unable to contact slurm controller"; exit 1')
+    assert scaler.scale("pass") == [] and "slurmctld does not answer: Unable to contact" in scaler.log
+    assert scaler.record("train-0001") == "train-spot i-1"
+
+
+def test_usage(scaler: Scaler) -> None:
+    done = scaler.run(scaler.root / "opt/supercloud/boot/scale.sh", "grow")
+    assert done.returncode == 2 and "usage" in done.stderr

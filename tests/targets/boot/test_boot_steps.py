@@ -1,0 +1,184 @@
+"""The boot script, run: what each step does, that a second run changes nothing, and how it fails."""
+
+from __future__ import annotations
+
+import base64
+import os
+from pathlib import Path
+
+import pytest
+from boot_machines import BootMachine, plan
+
+from supercloud.primitives.bundle import Bundle
+
+
+@pytest.fixture
+def controller(tmp_path: Path) -> BootMachine:
+    machine = BootMachine(tmp_path, "ctl1", plan())
+    machine.fake(
+        "scontrol",
+        'case $* in ping) echo "Slurmctld(primary) at ctl1 is UP" ;; *) echo "NodeName=x State=IDLE" ;; esac',
+    )
+    return machine
+
+
+@pytest.fixture
+def compute(tmp_path: Path) -> BootMachine:
+    machine = BootMachine(tmp_path, "train-spot", plan())
+    machine.fake(
+        "scontrol",
+        '[[ $* == *"show node "* ]] || echo "NodeName=train-0001 NodeAddr=x State=IDLE+POWERED_DOWN Z=1"\n'
+        'echo "NodeName=train-0003 NodeAddr=10.0.0.9 State=IDLE+CLOUD+DYNAMIC_NORM Extra=1"',
+    )
+    (machine.root / "dev").mkdir()
+    for number in range(8):
+        (machine.root / f"dev/nvidia{number}").touch()
+    return machine
+
+
+def test_compute_node_joins(compute: BootMachine) -> None:
+    done = compute.begin()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "this machine is ready" in done.stdout and "join: this is node train-0003" in done.stdout
+    etc = compute.root / "etc"
+    assert sorted(path.name for path in (etc / "slurm").iterdir()) == [
+        "accounts.sh", "epilog.sh", "health-check.sh", "node-facts.txt", "pool", "prolog.sh", "task-prolog.sh"
+    ]  # fmt: skip
+    assert (etc / "munge/munge.key").read_bytes() == bytes(64)
+    assert os.stat(etc / "munge/munge.key").st_mode & 0o777 == 0o400
+    assert compute.plan.cloud is not None
+    rules = {item.name: item.mounting for item in compute.plan.cloud.storage if item.mounting is not None}
+    assert compute.calls("mount") == [
+        f"-t {rules['scratch'].type} -o {rules['scratch'].options} fs-1@tcp:/abcd {compute.root}/fsx",
+        f"-t {rules['home'].type} -o {rules['home'].options} fs-2:/fsx {compute.root}/home",
+    ]
+    update = [line for line in compute.calls("scontrol") if line.startswith("update")]
+    features = "train,h100,p5.48xlarge,net-nn-1,net-nn-2-3,zone-us-east-1a"
+    assert update == [
+        f"update NodeName=train-0003 AvailableFeatures={features} ActiveFeatures={features}",
+        "update NodeName=train-0003 Topology=network:root:nn-1:nn-2-3",
+    ]
+
+
+def test_slurmd_command(compute: BootMachine) -> None:
+    assert compute.begin().returncode == 0
+    unit = (compute.root / "etc/systemd/system/slurmd.service.d/supercloud.conf").read_text()
+    program = compute.root / "opt/supercloud/boot/slurmd.sh"
+    assert unit == f"[Service]\nExecStart=\nExecStart={program}\n"
+    compute.fake("slurmd", 'printf "%s|" "$@"')
+    assert compute.run(program).stdout == (
+        "-D|-b|-Z|-N|train-0003|--conf-server|ctl1.trainer.internal|--conf|"
+        "Gres=gpu:h100:8 Features=train,h100,p5.48xlarge|"
+    )
+
+
+def test_second_start_changes_nothing(compute: BootMachine) -> None:
+    assert compute.begin().returncode == 0
+    compute.fake("systemctl")  # all units run
+    compute.fake("mountpoint")
+    compute.said.unlink()
+    (compute.cloud / "bucket/boot/boot.tar.gz").unlink()  # this very version is here already
+    again = compute.run(compute.root / "opt/supercloud/start.sh")
+    assert again.returncode == 0, again.stdout
+    assert not compute.calls("mount") and not [line for line in compute.calls("systemctl") if "restart" in line]
+
+
+def test_older_releases_get_features_only(tmp_path: Path) -> None:
+    machine = BootMachine(tmp_path, "train-spot", plan("22.05"))
+    machine.fake("scontrol", 'echo "NodeName=train-0003 NodeAddr=10.0.0.9 State=IDLE+CLOUD Extra=1"')
+    machine.steps("identity", "bundle")
+    done = machine.steps("identity", "join", "place")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Topology" not in " ".join(machine.calls("scontrol"))
+
+
+def test_controller_starts(controller: BootMachine) -> None:
+    (controller.cloud / "disk").touch()
+    (controller.root / "etc").mkdir()
+    done = controller.begin()
+    assert done.returncode == 0, done.stdout + done.stderr
+    dbd = controller.root / "etc/slurm/slurmdbd.conf"
+    assert f"StoragePass={'a' * 24}\n" in dbd.read_text() and os.stat(dbd).st_mode & 0o777 == 0o600
+    assert "StoragePass" not in controller.slurm["slurmdbd.conf"]
+    assert "a" * 24 not in done.stdout + done.stderr + "\n".join(controller.asked)
+    restarted = [line.split()[-1] for line in controller.calls("systemctl") if line.startswith("restart")]
+    assert restarted == ["munge", "mariadb", "slurmdbd", "slurmctld", "supercloud-scaler"]
+
+
+def test_empty_secret_is_filled_by_the_first_controller(controller: BootMachine) -> None:
+    (controller.cloud / "secrets/auth").write_text("")
+    assert controller.steps("auth").returncode == 0
+    assert len(base64.b64decode((controller.cloud / "secrets/auth").read_text())) == 1024
+
+
+def test_empty_secret_is_not_filled_by_nodes(compute: BootMachine) -> None:
+    (compute.cloud / "secrets/auth").write_text("")
+    done = compute.steps("auth")
+    assert done.returncode == 1 and "FAILED auth: the secret auth cannot be read" in done.stderr
+    assert (compute.cloud / "secrets/auth").read_text() == ""
+
+
+def test_managed_database(tmp_path: Path) -> None:
+    machine = BootMachine(tmp_path, "ctl1", plan(managed_database=True))
+    (machine.cloud / "secrets/database").write_text('{"username": "admin", "password": "x#y"}')
+    machine.steps("bundle")
+    assert machine.steps("database").returncode == 0
+    text = (machine.root / "etc/slurm/slurmdbd.conf").read_text()
+    assert "StorageHost=db.internal\nStorageUser=admin\nStoragePass=x\\#y\n" in text
+    assert "StorageHost=localhost" not in text and not machine.calls("mariadb")
+
+
+def test_state_disk_is_formatted_only_when_blank(controller: BootMachine) -> None:
+    (controller.cloud / "disk").touch()
+    assert controller.steps("state").returncode == 0
+    assert controller.calls("mkfs.ext4") == ["-q -L sc-ctl1 /dev/sdf"]
+    assert f"/dev/sdf {controller.root}/srv/supercloud" in controller.calls("mount")
+
+
+def test_state_disk_with_something_on_it_is_left_alone(controller: BootMachine) -> None:
+    (controller.cloud / "disk").touch()
+    controller.fake("wipefs", "echo 0x438 ext4")
+    done = controller.steps("state")
+    assert done.returncode == 1 and "is not blank: 0x438 ext4" in done.stderr
+    controller.fake("wipefs", "exit 1")
+    done = controller.steps("state")
+    assert done.returncode == 1 and "cannot be read" in done.stderr
+    assert not controller.calls("mkfs.ext4")
+
+
+def test_state_disk_is_found_by_label(controller: BootMachine) -> None:
+    controller.fake("blkid", "echo /dev/nvme7n1")
+    assert controller.steps("state").returncode == 0
+    assert f"/dev/nvme7n1 {controller.root}/srv/supercloud" in controller.calls("mount")
+    assert not controller.calls("mkfs.ext4")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        ("rm $CLOUD/bucket/boot/boot.tar.gz", "FAILED start: boot/boot.tar.gz cannot be fetched"),
+        ("echo x >$CLOUD/bucket/boot/boot.tar.gz", "FAILED start: boot/boot.tar.gz is damaged"),
+        ("rm $CLOUD/bucket/slurm/slurm.tar.gz", "FAILED bundle: slurm/slurm.tar.gz cannot be fetched"),
+        ("rm $CLOUD/secrets/auth", "FAILED auth: the secret auth cannot be read"),
+        ("echo QUJD >$CLOUD/secrets/auth", "FAILED auth: the secret auth is shorter than 32 bytes"),
+        ("rm $BOOT_ROOT/dev/nvidia5", "FAILED devices: of 8 accelerators, these have no device: /dev/nvidia5"),
+        ("echo 'echo slurm 19.05.1' >$BIN/slurmd", "FAILED release: slurmd is slurm 19.05.1, the cluster has 25.11"),
+        ("echo 'exit 1' >$BIN/modprobe", "FAILED mounts: this image has no Lustre client for its kernel"),
+        ("echo 'exit 1' >$BIN/mount", "FAILED mounts: fs-1@tcp:/abcd cannot be mounted at /fsx"),
+        ("echo 'exit 1' >$BIN/scontrol", "FAILED join: the controller gave this instance no name"),
+    ],
+)
+def test_what_goes_wrong_is_said(compute: BootMachine, spoil: str, why: str) -> None:
+    compute.fake("apt-get", "exit 1")
+    compute.run("-c", spoil, BIN=str(compute.bin))
+    done = compute.begin()
+    assert done.returncode == 1
+    assert why in done.stdout + done.stderr
+    assert why in (compute.root / "var/log/supercloud/boot.log").read_text()
+
+
+def test_changed_script_is_not_run(compute: BootMachine) -> None:
+    compute.boot = Bundle({**compute.boot.files, "boot.sh": "#!/bin/bash\necho evil\n"})
+    compute.publish()
+    done = compute.begin()
+    assert done.returncode == 1 and "evil" not in done.stdout and "is not the version with the checksum" in done.stdout

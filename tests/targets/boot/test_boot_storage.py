@@ -1,0 +1,240 @@
+"""Servers of a file system install their software once, and clients mount it as the catalog says."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from boot_machines import BootMachine
+
+from supercloud.catalog.storage_service import MountRule
+from supercloud.errors import InputError
+from supercloud.plan.model import Plan
+from supercloud.plan.resolve import resolve
+from supercloud.spec import ClusterSpec
+from supercloud.targets import render
+
+TOKEN = "t0k&en*/'x"
+S3 = (("install", "s3://software/weka/install.sh"), ("install-token", "weka-token"))
+HTTPS = (("install", "https://example.com/in'st.sh"),)
+
+PROGRAM = """#!/bin/bash
+echo "ran $#" >>"$SAID"
+env | grep ^SUPERCLOUD_ | sort >"$CLOUD/environment"
+tr '\\0' ' ' </proc/$$/cmdline >"$CLOUD/arguments"
+echo "unpacking with $SUPERCLOUD_TOKEN!"
+printf 'no newline'
+"""
+
+
+@cache
+def weka(options: tuple[tuple[str, str], ...] = S3, suppressed: bool = False) -> Plan:
+    """A cluster with WEKA on servers of its own."""
+    storage: dict[str, Any] = {"name": "scratch", "kind": "weka", "capacity": "200 TB", "mount": "/scratch"}
+    found = resolve(
+        ClusterSpec.model_validate(
+            {
+                "name": "trainer",
+                "site": {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a"]},
+                "scheduler": {"kind": "slurm", "version": "25.11"},
+                "pools": [{"name": "train", "machine": "p5.48xlarge", "nodes": 2}],
+                "storage": [storage | {"options": dict(options)}],
+                "suppress": [{"check": "cloud-storage-install", "reason": "the image has it"}] if suppressed else [],
+            }
+        )
+    )
+    assert not found.errors and found.cloud is not None, found.errors
+    return found
+
+
+def served(folder: Path, plan: Plan) -> BootMachine:
+    """A server, with the program in a bucket of the user's and a token."""
+    machine = BootMachine(folder, "scratch-servers", plan)
+    # buckets other than the cluster's lie beside its own
+    text = machine.start.read_text()
+    own = 'cloud_fetch() { cp "$CLOUD/bucket/$1" "$2"; }'
+    both = 'cloud_fetch() { [ "$BUCKET" = state ] || set -- "../$BUCKET/$1" "$2"; cp "$CLOUD/bucket/$1" "$2"; }'
+    assert own in text
+    machine.start.write_text(text.replace(own, both))
+    (machine.cloud / "software/weka").mkdir(parents=True)
+    (machine.cloud / "software/weka/install.sh").write_text(PROGRAM)
+    (machine.cloud / "secrets/weka-token").write_text(TOKEN)
+    return machine
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> BootMachine:
+    return served(tmp_path, weka())
+
+
+def log_of(machine: BootMachine) -> str:
+    return (machine.root / "var/log/supercloud/boot.log").read_text()
+
+
+def test_program_is_run_with_what_it_needs(server: BootMachine) -> None:
+    done = server.begin()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert server.calls("ran") == ["0"]
+    assert server.plan.cloud is not None
+    (host,) = server.plan.cloud.hosts_of("storage")
+    assert (server.cloud / "environment").read_text().splitlines() == [
+        "SUPERCLOUD_CLUSTER=trainer",
+        f"SUPERCLOUD_COUNT={host.count}",
+        "SUPERCLOUD_FILE_SYSTEM=default",
+        "SUPERCLOUD_REGION=us-east-1",
+        "SUPERCLOUD_STORAGE=scratch",
+        "SUPERCLOUD_TAG=supercloud:storage=scratch",
+        f"SUPERCLOUD_TOKEN={TOKEN}",
+    ]
+    log = log_of(server)
+    assert "install: fetching s3://software/weka/install.sh" in log and "reading the secret weka-token" in log
+    assert "install: unpacking with ***!" in log and "install: no newline" in log and "this machine is ready" in log
+    assert not server.calls("hostnamectl")  # many servers, no name of one
+
+
+def test_token_is_told_to_nobody_else(server: BootMachine) -> None:
+    done = server.begin()
+    assert done.returncode == 0
+    told = done.stdout + done.stderr + log_of(server) + "\n".join(server.asked)
+    assert TOKEN not in told + (server.cloud / "arguments").read_text()
+    kept = [path for path in server.root.rglob("*") if path.is_file() and TOKEN in path.read_text()]
+    assert kept == []
+
+
+def test_lines_of_a_long_token_are_hidden_too(server: BootMachine) -> None:
+    (server.cloud / "secrets/weka-token").write_text('{"key": "first"}\nsecond-half\n')
+    assert server.begin().returncode == 0
+    assert "first" not in log_of(server) and "second-half" not in log_of(server)
+
+
+def test_program_is_run_once(server: BootMachine) -> None:
+    assert server.begin().returncode == 0
+    (server.cloud / "software/weka/install.sh").unlink()
+    again = server.run(server.root / "opt/supercloud/start.sh")
+    assert again.returncode == 0 and "done before, from s3://software/weka/install.sh" in again.stdout
+    assert server.calls("ran") == ["0"]
+
+
+def test_another_source_is_another_program(server: BootMachine) -> None:
+    assert server.begin().returncode == 0
+    (server.root / "etc/supercloud/installed").write_text("s3://software/weka/older.sh\n")
+    assert server.run(server.root / "opt/supercloud/start.sh").returncode == 0
+    assert server.calls("ran") == ["0", "0"]
+
+
+def test_failed_program_is_run_again_at_the_next_start(server: BootMachine) -> None:
+    program = server.cloud / "software/weka/install.sh"
+    program.write_text(PROGRAM + 'echo; echo "no licence for $SUPERCLOUD_TOKEN"; exit 7\n')
+    done = server.begin()
+    assert done.returncode == 1
+    assert (
+        "FAILED install: the program of s3://software/weka/install.sh ended with code 7: no licence for ***"
+        in log_of(server)
+    )
+    assert "enable -q supercloud-boot" in server.calls("systemctl")
+    program.write_text(PROGRAM)
+    assert server.run(server.root / "opt/supercloud/start.sh").returncode == 0
+    assert server.calls("ran") == ["0", "0"]
+
+
+def test_daemons_of_the_program_hold_nothing_up(server: BootMachine) -> None:
+    fifo = server.cloud / "held"
+    os.mkfifo(fifo)
+    (server.cloud / "software/weka/install.sh").write_text(f"#!/bin/bash\ncat '{fifo}' &\n")
+    keeper = os.open(fifo, os.O_RDWR)  # the daemon lives until this is closed
+    try:
+        done = server.begin()
+    finally:
+        os.close(keeper)
+    assert done.returncode == 0 and (server.root / "etc/supercloud/installed").exists()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        ("rm $CLOUD/software/weka/install.sh", "s3://software/weka/install.sh cannot be fetched: cp: cannot stat"),
+        (": >$CLOUD/software/weka/install.sh", "s3://software/weka/install.sh is empty"),
+        (": >$CLOUD/secrets/weka-token", "the secret weka-token cannot be read: it has no value"),
+        ("rm $CLOUD/secrets/weka-token; mkdir $CLOUD/secrets/weka-token",
+         "the secret weka-token cannot be read: cat: "),
+        ("echo '#!/none' >$CLOUD/software/weka/install.sh", "install.sh ended with code 12"),
+    ],
+)  # fmt: skip
+def test_why_nothing_was_installed(server: BootMachine, spoil: str, why: str) -> None:
+    server.run("-c", spoil)
+    done = server.begin()
+    assert done.returncode == 1
+    (said,) = [line for line in log_of(server).splitlines() if "FAILED install: " in line]
+    assert why in said
+    assert not (server.root / "etc/supercloud/installed").exists() and not server.calls("ran")
+
+
+def test_source_at_an_address_without_a_token(tmp_path: Path) -> None:
+    machine = served(tmp_path, weka(HTTPS))
+    machine.fake("curl", f"""while [ "$1" != --output ]; do shift; done; cat >"$2" <<'END'\n{PROGRAM}END""")
+    done = machine.begin()
+    assert done.returncode == 0, done.stdout
+    (called,) = machine.calls("curl")
+    assert "--fail" in called and "--proto =https" in called and called.endswith(" https://example.com/in'st.sh")
+    assert "SUPERCLOUD_TOKEN" not in (machine.cloud / "environment").read_text()
+    assert "unpacking with !" in log_of(machine)
+    machine.fake("curl", "echo 'curl: (22) The requested URL returned error: 403' >&2; exit 22")
+    (machine.root / "etc/supercloud/installed").unlink()
+    refused = machine.run(machine.root / "opt/supercloud/start.sh")
+    assert refused.returncode == 1
+    assert "FAILED install: https://example.com/in'st.sh cannot be fetched: curl: (22)" in refused.stdout
+    assert refused.stdout.count("trying again") == 1
+
+
+def test_image_that_has_the_software(tmp_path: Path) -> None:
+    machine = served(tmp_path, weka((), suppressed=True))
+    done = machine.begin()
+    assert done.returncode == 0 and "nothing to install: the image has the software" in done.stdout
+
+
+def client(folder: Path, plan: Plan) -> BootMachine:
+    machine = BootMachine(folder, "ctl1", plan)
+    text = machine.start.read_text().replace("fs-1@tcp:/abcd", "scratch-1.trainer.internal/default")
+    machine.start.write_text(text)
+    machine.fake("curl", 'while [ "$1" != -o ]; do shift; done; echo "echo client >>$SAID; cat" >"$2"')
+    return machine
+
+
+def test_clients_mount_as_the_catalog_says(tmp_path: Path) -> None:
+    plan = weka()
+    assert plan.cloud is not None
+    rule = MountRule(type="wekafs", options="net=ens7,num_cores=2", path="default", port=15000)
+    storage = tuple(replace(item, mounting=rule) if item.name == "scratch" else item for item in plan.cloud.storage)
+    machine = client(tmp_path, replace(plan, cloud=replace(plan.cloud, storage=storage)))
+    done = machine.steps("mounts")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (called,) = machine.calls("curl")
+    assert "http://scratch-1.trainer.internal:15000/dist/v1/install" in called and "client" in machine.asked
+    assert machine.calls("mount") == [
+        f"-t wekafs -o net=ens7,num_cores=2 scratch-1.trainer.internal/default {machine.root}/scratch"
+    ]
+
+
+def test_clients_wait_for_servers_that_still_install(tmp_path: Path) -> None:
+    machine = client(tmp_path, weka())
+    machine.fake("weka")
+    machine.fake("mount", '[ -e "$CLOUD/made" ] || { touch "$CLOUD/made"; echo no cluster yet >&2; exit 32; }')
+    done = machine.steps("mounts")
+    assert done.returncode == 0 and "mounts: no cluster yet; trying again" in done.stdout
+    assert not machine.calls("curl")
+    machine.fake("mount", "echo no route >&2; exit 32")
+    done = machine.steps("mounts")
+    assert done.returncode == 1
+    assert "scratch-1.trainer.internal/default cannot be mounted at /scratch: no route" in done.stderr
+
+
+def test_storage_that_nobody_knows_how_to_mount() -> None:
+    plan = weka()
+    assert plan.cloud is not None
+    storage = tuple(replace(item, mounting=None) for item in plan.cloud.storage)
+    with pytest.raises(InputError, match="storage scratch: the catalog does not say how weka-on-ec2 is mounted"):
+        render(replace(plan, cloud=replace(plan.cloud, storage=storage)), "boot")

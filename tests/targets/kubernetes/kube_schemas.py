@@ -1,0 +1,72 @@
+"""The schemas of schemas.yaml as JSON Schemas, and what an object breaks of its own."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jsonschema import Draft202012Validator
+
+_FILE = Path(__file__).with_name("schemas.yaml")
+_WORDS: dict[str, dict[str, Any]] = {
+    "text": {"type": "string"},
+    "number": {"type": "integer"},
+    "flag": {"type": "boolean"},
+    "any": {"type": "object", "additionalProperties": {"type": "string"}},
+    "free": {},
+}
+
+
+@cache
+def _read() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
+    return found
+
+
+def kinds() -> set[tuple[str, str]]:
+    """(apiVersion, kind) of everything that has a schema here."""
+    return {tuple(name.split()) for name in _read()["kinds"]}  # type: ignore[misc]
+
+
+def _schema(said: Any) -> dict[str, Any]:
+    if isinstance(said, str):
+        return _WORDS[said] if said in _WORDS else _schema(_read()["definitions"][said])
+    if "enum" in said:
+        return {"enum": said["enum"]}
+    if "of" in said:
+        return {"type": "array", "items": _schema(said["of"])}
+    return {
+        "type": "object",
+        "properties": {name.rstrip("!"): _schema(inner) for name, inner in said.items()},
+        "required": [name.rstrip("!") for name in said if name.endswith("!")],
+        "additionalProperties": False,
+    }
+
+
+@cache
+def _validator(name: str) -> Draft202012Validator:
+    metadata = {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "pattern": r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", "maxLength": 253},
+            "namespace": {"type": "string"},
+            "labels": _WORDS["any"],
+            "annotations": _WORDS["any"],
+        },
+        "required": ["name"],
+        "additionalProperties": False,
+    }
+    return Draft202012Validator({
+        "type": "object",
+        "properties": {"apiVersion": {}, "kind": {}, "metadata": metadata, "spec": _schema(_read()["kinds"][name])},
+        "required": ["apiVersion", "kind", "metadata", "spec"],
+        "additionalProperties": False,
+    })  # fmt: skip
+
+
+def broken(item: dict[str, Any]) -> list[str]:
+    """What is wrong with an object that has a schema."""
+    errors = _validator(f"{item['apiVersion']} {item['kind']}").iter_errors(item)
+    return [f"{item['kind']} {item['metadata']['name']}: {error.json_path}: {error.message}" for error in errors]

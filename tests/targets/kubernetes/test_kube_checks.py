@@ -1,0 +1,125 @@
+"""What is found wrong with a spec for Kubernetes, and what to do about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kube_specs import ELSEWHERE, ONPREM, OTHER_CLOUDS, planned
+
+from supercloud.catalog import Catalog
+
+H100 = ONPREM["pools"][0]
+AWS: dict[str, Any] = {
+    "site": {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a"]}, "storage": [], "fabrics": [],
+    "facility": None,
+}  # fmt: skip
+G5 = {"name": "g", "machine": "g5.48xlarge", "nodes": 8}
+GB200 = {"name": "train", "machine": "dgx-gb200", "nodes": 72, "fabrics": ["compute"]}
+
+
+def kubernetes(**more: Any) -> dict[str, Any]:
+    return {"scheduler": {"kind": "kubernetes", "version": "1.36"} | more}
+
+
+CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
+    ("unknown-name", kubernetes(version="1.99"), "error", "scheduler.version", "1.36"),
+    ("unknown-name", kubernetes(queue_version="0.3"), "error", "scheduler.queue_version", "0.13"),
+    ("kueue-slices", kubernetes(queue_version="0.12") | {"pools": [GB200]}, "warning", "scheduler.queue_version",
+     "0.13"),
+    ("kubernetes-devices", kubernetes(version="1.33") | {"pools": [GB200]}, "warning", "scheduler.version", "1.34"),
+    ("kubernetes-claims", kubernetes(version="1.35", devices="claims"), "error", "scheduler.devices", "1.36"),
+    ("kubernetes-claims", kubernetes(devices="claims") | {"pools": [H100 | {"slicing": {"mig": {"1g.10gb": 7}}}]},
+     "error", "pools[0].slicing", "devices: plugin"),
+    ("kubernetes-claims", kubernetes(devices="claims")
+     | {"pools": [{"name": "mi", "machine": "mi300x-8gpu", "nodes": 8}]}, "warning", "pools[0].machine", "plugin"),
+    ("kubernetes-devices", {"pools": [H100 | {"slicing": {"shards": 2, "accelerators": 4}}]}, "error",
+     "pools[0].slicing.accelerators", "two pools"),
+    ("kubernetes-devices", {"pools": [{"name": "mi", "machine": "mi300x-8gpu", "nodes": 8, "slicing": {"shards": 2}}],
+                            "fabrics": []}, "error", "pools[0].slicing.shards", "remove"),
+    ("kubernetes-devices", AWS | {"pools": [{"name": "g", "machine": "dl1.24xlarge", "nodes": 2}]}, "warning",
+     "pools[0].machine", "overlay"),
+    ("kubernetes-devices", {"pools": [{"name": "g", "machine": "gaudi3-8", "nodes": 8, "slicing": {"shards": 2}}],
+                            "fabrics": []}, "error", "pools[0].slicing.shards", "NVIDIA"),
+    ("kubernetes-devices", AWS | {"pools": [{"name": "i", "machine": "inf2.48xlarge", "nodes": 2,
+                                             "slicing": {"mig": {"1g.10gb": 7}}}]}, "error", "pools[0].slicing.mig",
+     "NVIDIA"),
+    ("kubernetes-levels", kubernetes(levels=["su", "rack"]), "error", "scheduler.levels[1]", "name one of those"),
+    ("kubernetes-levels", kubernetes(levels=["scale-up"]) | AWS | {"pools": [G5]}, "error", "scheduler.levels[0]",
+     "leave 'levels' out"),
+    ("mig-profile", {"pools": [H100 | {"slicing": {"mig": {"1g.18gb": 7}}}]}, "error", "pools[0].slicing.mig.1g.18gb",
+     "1g.10gb"),
+    ("tenant-shares", {"tenants": [{"name": "a", "share": 0}]}, "error", "tenants", "give"),
+    ("kubernetes-tenant-name", {"tenants": [{"name": "kube-system"}]}, "error", "tenants[0].name", "another"),
+    ("kubernetes-tenant-name", {"tenants": [{"name": "monitoring"}]}, "error", "tenants[0].name", "another"),
+    ("kubernetes-tenant-limits", {"tenants": [{"name": "a", "limits": {"jobs": 3}}]}, "note", "tenants[0].limits.jobs",
+     "submitted"),
+    ("kubernetes-tenant-limits", {"tenants": [{"name": "a", "limits": {"max_time": "1 d"}}]}
+     | kubernetes(queue="volcano"), "note", "tenants[0].limits.max_time", "Kueue"),
+    ("kubernetes-tenant-limits", {"pools": [H100 | {"nodes": 1}],
+                                  "tenants": [{"name": "a", "share": 1000}, {"name": "b", "share": 1}]}, "warning",
+     "tenants[1].share", "larger"),
+    ("kubernetes-size", {"pools": [H100 | {"nodes": 5001}], "fabrics": [], "facility": None}
+     | {"pools": [{"name": "train", "machine": "dgx-h100", "nodes": 5001}]}, "warning", "pools", "fleet"),
+    ("kubernetes-size", kubernetes(controllers=[{"name": "a"}, {"name": "b"}]), "warning", "scheduler.controllers",
+     "3 or 5"),
+    ("kubernetes-addresses", {"network": {"cidr": "10.0.0.0/8", "fabrics": "172.16.0.0/12"},
+                              "pools": [{"name": "train", "machine": "dgx-h100", "nodes": 60000}], "fabrics": []},
+     "error", "network.cidr", "smaller"),
+    ("kubernetes-labels", {"pools": [H100 | {"features": ["_odd"]}]}, "error", "pools[0].features[0]", "rename"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("check", "changes", "level", "path", "hint"), CASES)
+def test_finding(check: str, changes: dict[str, Any], level: str, path: str, hint: str) -> None:
+    findings = [item for item in planned(changes).findings if item.check == check and item.path == path]
+    assert [item.level for item in findings] == [level]
+    assert hint in findings[0].hint
+
+
+def test_the_plain_case_has_none() -> None:
+    assert not [item for item in planned().findings if item.check.startswith(("kube", "kueue"))]
+
+
+def test_capacity_that_waits_is_for_gke() -> None:
+    pools = [{"name": "train", "machine": "p5.48xlarge", "nodes": 4, "capacity": [{"kind": "flex-start"}]}]
+    site = {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a"]}
+    plan = planned({"site": site, "pools": pools, "fabrics": [], "storage": [], "facility": None})
+    assert [item.path for item in plan.findings if item.check == "kubernetes-capacity"] == ["pools[0].capacity[0]"]
+
+
+def test_a_level_says_which_there_are() -> None:
+    [finding] = [item for item in planned(kubernetes(levels=["rack"])).findings if item.check == "kubernetes-levels"]
+    assert "there are fabric, su" in finding.problem
+
+
+def test_more_levels_than_the_queue_takes(tmp_path: Path) -> None:
+    """With room for three, two levels and the host have to be chosen."""
+    (tmp_path / "kueue").mkdir()
+    (tmp_path / "kueue" / "0.19.yaml").write_text("name: '0.19'\nmax_levels: 3\n")
+    catalog = Catalog([tmp_path])
+    whole = planned({"pools": [GB200]}, catalog)
+    [finding] = [item for item in whole.findings if item.check == "kueue-limits"]
+    assert (finding.level, finding.path) == ("error", "pools[0]") and "name 2 of them" in finding.hint
+    chosen = planned({"pools": [GB200], **kubernetes(levels=["scale-up", "su"])}, catalog)
+    assert not [item for item in chosen.findings if item.check == "kueue-limits"]
+
+
+def test_slicing_on_gke_is_the_node_groups() -> None:
+    [pool] = ELSEWHERE["gke"]["pools"]
+    plan = planned(ELSEWHERE["gke"] | {"pools": [pool | {"slicing": {"shards": 4}}]}, OTHER_CLOUDS)
+    [finding] = [item for item in plan.findings if item.check == "kubernetes-devices"]
+    assert (finding.level, finding.path) == ("warning", "pools[0].slicing")
+
+
+def test_tpus_are_only_on_gke(tmp_path: Path) -> None:
+    made_up = Path(__file__).with_name("catalog") / "machines" / "tpu-gcp.yaml"
+    (tmp_path / "machines").mkdir()
+    (tmp_path / "machines" / "tpu-gcp.yaml").write_text(
+        made_up.read_text().replace("provider: gcp", "provider: onprem")
+    )
+    pools = [{"name": "train", "machine": "tpu-gcp", "nodes": 16}]
+    plan = planned({"pools": pools, "fabrics": []}, Catalog([tmp_path]))
+    found = [item.level for item in plan.findings if item.check == "kubernetes-devices"]
+    assert found == ["warning"] and plan.scheduler.kubernetes and not plan.scheduler.kubernetes.stacks

@@ -1,0 +1,124 @@
+"""What a spec and the catalog choose between: levels, sizes of the control plane, sites with devices of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+from kube_specs import ELSEWHERE, OTHER_CLOUDS, VARIANTS, by_kind, objects_of, planned, quota
+
+from supercloud.targets import render
+from supercloud.targets.schedulers.kubernetes.labels import table
+
+
+def rendered(changes: dict[str, Any]) -> list[dict[str, Any]]:
+    return objects_of(render(planned(changes), "kubernetes"))
+
+
+def test_the_queue_is_told_of_chosen_levels_only() -> None:
+    plan = planned(VARIANTS["levels"])
+    items = objects_of(render(plan, "kubernetes"))
+    [topology] = by_kind(items, "Topology").values()
+    labels = [item["nodeLabel"].rpartition("/")[2] for item in topology["spec"]["levels"]]
+    assert labels == ["su", "scale-up", "hostname"], "outermost first, whatever the order in the spec"
+    said = {fact.partition("=")[0] for line in table(plan) for fact in line.split()[4:]}
+    assert {"topology.supercloud.dev/su", "topology.supercloud.dev/scale-up"} <= said
+    assert not said & {"topology.supercloud.dev/fabric", "topology.supercloud.dev/leaf-set"}
+    nodes = by_kind(rendered(VARIANTS["levels-volcano"]), "HyperNode")
+    assert {item["spec"]["tierName"] for item in nodes.values()} == {"su"}
+
+
+def test_a_cloud_is_asked_for_levels_by_their_words() -> None:
+    scheduler = {"kind": "kubernetes", "version": "1.36", "levels": ["network-node-layer-2"]}
+    [topology] = by_kind(rendered(VARIANTS["aws"] | {"scheduler": scheduler}), "Topology").values()
+    assert [item["nodeLabel"] for item in topology["spec"]["levels"]] == [
+        "topology.k8s.aws/network-node-layer-2", "kubernetes.io/hostname",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("machine", "known"), [("p5.48xlarge", True), ("g5.48xlarge", False)])
+def test_only_machines_with_a_place_have_one(machine: str, known: bool) -> None:
+    """A node without the label of a level would never be used."""
+    pools = [{"name": "train", "machine": machine, "nodes": 4}]
+    items = rendered(VARIANTS["aws"] | {"pools": pools, "fabrics": [], "storage": []})
+    [topology] = by_kind(items, "Topology").values()
+    assert (len(topology["spec"]["levels"]) > 1) == known
+
+
+@pytest.mark.parametrize(("nodes", "reads", "writes"), [(64, 400, 200), (600, 1500, 500), (4000, 3000, 1000)])
+def test_the_api_server_grows_with_the_cluster(nodes: int, reads: int, writes: int) -> None:
+    plan = planned({"pools": [{"name": "train", "machine": "dgx-h100", "nodes": nodes}], "fabrics": []})
+    documents = yaml.safe_load_all(render(plan, "kubernetes")["control-plane/kubeadm-init.yaml"])
+    [cluster] = [item for item in documents if item["kind"] == "ClusterConfiguration"]
+    args = {item["name"]: item["value"] for item in cluster["apiServer"]["extraArgs"]}
+    assert (args["max-requests-inflight"], args["max-mutating-requests-inflight"]) == (str(reads), str(writes))
+    assert plan.scheduler.kubernetes and plan.scheduler.kubernetes.control_plane
+    image = plan.scheduler.kubernetes.control_plane.virtual_address
+    assert image in render(plan, "kubernetes")["control-plane/kube-vip.yaml"]
+
+
+def test_neuron_brings_its_own_plugin_and_the_adapters_theirs() -> None:
+    bundle = render(planned(VARIANTS["neuron"]), "kubernetes")
+    assert yaml.safe_load(bundle["charts/neuron.yaml"])["npd"] == {"enabled": False}
+    efa = yaml.safe_load(bundle["charts/aws-efa.yaml"])
+    assert efa["supportedInstanceLabels"] == {"keys": ["supercloud.dev/pool"], "values": ["train"]}
+    assert [item["key"] for item in efa["tolerations"]] == ["aws.amazon.com/neuron"]
+    queue = by_kind(objects_of(bundle), "ClusterQueue")["llm"]
+    assert quota(queue, "train", "aws.amazon.com/neuron") == 11 * 16, "of 16 nodes with 16 devices each"
+
+
+def test_gke_keeps_its_own_plugin_and_networks() -> None:
+    plan = planned(ELSEWHERE["gke"], OTHER_CLOUDS)
+    bundle = render(plan, "kubernetes")
+    values = yaml.safe_load(bundle["charts/gpu-operator.yaml"])
+    assert not values["driver"]["enabled"] and not values["devicePlugin"]["enabled"]
+    assert values["hostPaths"]["driverInstallDir"] == values["toolkit"]["installDir"]
+    items = objects_of(bundle)
+    params = by_kind(items, "GKENetworkParamSet")
+    assert len(params) == len(by_kind(items, "Network")) == 8
+    assert {item["spec"]["vpc"] for item in params.values()} == {"pod1-compute"}, "RDMA has one VPC"
+    assert len({item["spec"]["vpcSubnet"] for item in params.values()}) == 8
+    [check] = by_kind(items, "AdmissionCheck").values()
+    [config] = by_kind(items, "ProvisioningRequestConfig").values()
+    assert config["spec"]["parameters"] == {"maxRunDurationSeconds": str(7 * 86400)}
+    queue = by_kind(items, "ClusterQueue")["llm"]["spec"]
+    assert queue["admissionChecksStrategy"]["admissionChecks"] == [
+        {"name": check["metadata"]["name"], "onFlavors": ["train"]}
+    ]
+    plain = by_kind(
+        objects_of(render(planned(ELSEWHERE["gke-tcpx"], OTHER_CLOUDS), "kubernetes")), "GKENetworkParamSet"
+    )
+    assert {item["spec"]["deviceMode"] for item in plain.values()} == {"NetDevice"}
+    assert len({item["spec"]["vpc"] for item in plain.values()}) == 4
+
+
+def test_tpus_need_nothing_in_the_cluster() -> None:
+    bundle = render(planned(ELSEWHERE["tpu"], OTHER_CLOUDS), "kubernetes")
+    names = {item["name"] for item in yaml.safe_load(bundle["charts.lock.yaml"])["charts"]}
+    assert not names & {"gpu-operator", "neuron", "network-operator"}
+    [flavor] = by_kind(objects_of(bundle), "ResourceFlavor").values()
+    assert flavor["spec"]["tolerations"] == [{"key": "google.com/tpu", "operator": "Exists", "effect": "NoSchedule"}]
+
+
+def test_products_make_volumes_on_demand() -> None:
+    bundle = render(planned(VARIANTS["products"]), "kubernetes")
+    classes = by_kind(objects_of(bundle), "StorageClass")
+    assert classes["fast-on-demand"]["provisioner"] == "csi.weka.io"
+    assert classes["fast-on-demand"]["parameters"]["filesystemName"] == "fast"
+    assert classes["deep-on-demand"]["parameters"]["volBackendFs"] == "deep"
+    assert "charts/csi-wekafs.yaml" in bundle and "no chart" in bundle["INSTALL.md"]
+    assert set(by_kind(objects_of(render(planned(), "kubernetes")), "StorageClass")) == {"scratch"}
+
+
+def test_channels_of_shared_memory_have_quota() -> None:
+    """Kueue from 0.18 on holds back what claims a class that is not mapped; older ones do not look at claims."""
+    bundle = render(planned(VARIANTS["nvl72"]), "kubernetes")
+    config = yaml.safe_load(yaml.safe_load(bundle["charts/kueue.yaml"])["managerConfig"]["controllerManagerConfigYaml"])
+    [mapping] = config["resources"]["deviceClassMappings"]
+    assert mapping["deviceClassNames"] == ["compute-domain-default-channel.nvidia.com"]
+    queues = by_kind(objects_of(bundle), "ClusterQueue")
+    assert {quota(queue, "train", mapping["name"]) for queue in queues.values()} == {72}
+    older = {"scheduler": {"kind": "kubernetes", "version": "1.36", "queue_version": "0.17"}}
+    assert "deviceClassMappings" not in render(planned(VARIANTS["nvl72"] | older), "kubernetes")["charts/kueue.yaml"]
+    assert "deviceClassMappings" not in render(planned(), "kubernetes")["charts/kueue.yaml"]

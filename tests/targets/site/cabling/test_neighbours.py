@@ -1,0 +1,228 @@
+"""What switches and hosts print of their LLDP neighbours, in the forms of their own tools, against one plan."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import supercloud as sc
+from supercloud.errors import InputError
+from supercloud.plan.cable_ends import Spots
+from supercloud.plan.cables import CableTable, cables_of
+from supercloud.plan.model import Plan
+from supercloud.spec.loader import loads
+from supercloud.targets import render
+from supercloud.targets.site.cabling.verify import verify
+
+SPEC = """
+name: small
+site: {kind: onprem, location: stockholm}
+scheduler: {kind: slurm, version: "25.11"}
+pools: [{name: train, machine: dgx-h100, nodes: 4, fabrics: [compute]}]
+fabrics:
+  - {name: compute, kind: roce, shape: rail-optimized, switch: nvidia-sn5600, speed: 400 Gb/s, leaf_down: 4, os: OS}
+facility: {rack: {type: orv3-48u, nodes: 4}}
+"""
+Row = tuple[str, str, str]
+
+
+def plan_with(system: str) -> Plan:
+    plan = sc.resolve(loads(SPEC.replace("OS", system), "cluster.yaml"))
+    assert not plan.errors
+    return plan
+
+
+def heard(plan: Plan, far: str = "system") -> dict[str, list[Row]]:
+    """What each switch hears by the names of its operating system; neighbours say their ports' names or aliases."""
+    table: CableTable = cables_of(plan, plan.fabrics[0], Spots(plan))
+    found: dict[str, list[Row]] = {}
+    ends = []
+    for side in ("one", "other"):
+        devices = [table.devices[number] for number in getattr(table, f"{side}_set").tolist()]
+        ports = getattr(table, f"{side}_port").tolist()
+        ends.append(
+            [(str(name), item, port) for name, item, port in zip(table.names(side), devices, ports, strict=True)]
+        )
+    for (a, here, port), (b, there, other) in zip(*ends, strict=True):
+        names = getattr(here, far) or here.system
+        mine = "b8:3f:d2:12:34:56" if here.side == "machine" else names[port]
+        found.setdefault(b, []).append((there.system[other], a, mine))
+        if here.side == "switch":
+            found.setdefault(a, []).append((here.system[port], b, (getattr(there, far) or there.system)[other]))
+    return found
+
+
+def json0(rows: list[Row]) -> str:
+    """lldpctl -f json0: lists all the way down, the same whatever the number of neighbours."""
+    return json.dumps({"lldp": [{"interface": [
+        {"name": port, "via": "LLDP", "rid": "2", "age": "0 day, 03:17:11",
+         "chassis": [{"id": [{"type": "mac", "value": "b0:cf:0e:aa:00:01"}],
+                      "name": [{"value": f"{name}.small.internal"}], "descr": [{"value": "Debian GNU/Linux 12"}],
+                      "capability": [{"type": "Router", "enabled": True}]}],
+         "port": [{"id": [{"type": "ifname" if ":" not in other else "mac", "value": other}],
+                   "descr": [{"value": "ens1f0np0" if ":" in other else other}], "ttl": [{"value": "120"}]}]}
+        for port, name, other in rows
+    ]}]})  # fmt: skip
+
+
+def sonic(rows: list[Row]) -> str:
+    """show lldp table, as sonic-utilities prints it."""
+    lines = [
+        "Capability codes: (R) Router, (B) Bridge, (O) Other",
+        "LocalPort    RemoteDevice                     RemotePortID       Capability    RemotePortDescr",
+        "-----------  -------------------------------  -----------------  ------------  -----------------",
+        *(f"{port:<11}  {name:<31}  {other:<17}  {'BR':<12}  {'etp or so':<17}" for port, name, other in rows),
+        "--------------------------------------------------",
+        f"Total entries displayed:  {len(rows)}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def nvue(rows: list[Row]) -> str:
+    """nv show interface lldp, as NVIDIA's reference of NVUE prints it."""
+    lines = [
+        "Interface  Speed  Type  Remote Host                      Remote Port      ",
+        "---------  -----  ----  -------------------------------  -----------------",
+        "eth0       1G     eth                                                     ",
+        *(f"{port:<9}  400G   swp   {name:<31}  {other:<17}" for port, name, other in rows),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def nclu(rows: list[Row]) -> str:
+    """net show lldp, of Cumulus Linux before NVUE."""
+    lines = [
+        "LocalPort  Speed  Mode     RemoteHost                       RemotePort",
+        "---------  -----  -------  -------------------------------  -----------------",
+        *(f"{port:<9}  400G   Default  {name:<31}  {other}" for port, name, other in rows),
+    ]
+    return "\n\n" + "\n".join(lines) + "\n"
+
+
+def nvue_json(rows: list[Row]) -> str:
+    """nv show interface --view lldp -o json."""
+    return json.dumps({
+        port: {"lldp": {"neighbor": {name: {
+            "age": "0-00:41:09", "chassis": {"chassis-id": "44:38:39:22:01:8a", "system-name": name},
+            "port": {"name": other, "type": "ifname", "ttl": "120"},
+        }}}} for port, name, other in rows
+    } | {"lo": {"type": "loopback"}})  # fmt: skip
+
+
+FORMS: list[tuple[str, str, Callable[[list[Row]], str]]] = [
+    ("sonic", "aliases", sonic),
+    ("sonic", "system", sonic),
+    ("sonic", "aliases", json0),
+    ("nvue", "system", nvue),
+    ("nvue", "system", nclu),
+    ("nvue", "system", nvue_json),
+    ("nvue", "system", json0),
+    ("frr", "system", json0),
+]
+
+
+def written(folder: Path, rows: dict[str, list[Row]], form: Callable[[list[Row]], str]) -> Path:
+    folder.mkdir(exist_ok=True)
+    for name, mine in rows.items():
+        (folder / f"{name}.txt").write_text(form(mine))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("system", "far", "form"), FORMS, ids=lambda item: item if isinstance(item, str) else item.__name__
+)
+def test_every_form_of_every_system(system: str, far: str, form: Callable[[list[Row]], str], tmp_path: Path) -> None:
+    plan = plan_with(system)
+    rows = heard(plan, far)
+    found = verify(plan, written(tmp_path / "right", rows, form))
+    assert found.differences == () and found.checked == found.links
+    leaf, spine = "compute-leaf-001", "compute-spine-001"
+    # two machines in each other's port of one leaf
+    first, second, *rest = rows[leaf]
+    swapped = {leaf: [(first[0], *second[1:]), (second[0], *first[1:]), *rest]}
+    (one,) = verify(plan, written(tmp_path / "swapped", swapped, form)).differences
+    assert one.kind == "swapped" and one.cause == f"the two cables were exchanged at {leaf}"
+    # a cable less at a spine, told by both of its ends
+    gone = next(row for row in rows[spine] if row[1] == leaf)
+    fewer = {name: [row for row in mine if not (name == spine and row == gone)] for name, mine in rows.items()}
+    ends = {(gone[0], spine)}
+    fewer[leaf] = [row for row in rows[leaf] if not (row[1] == spine and _same(plan, row[2], gone[0]))]
+    assert len(fewer[leaf]) == len(rows[leaf]) - 1 and ends
+    (missing,) = verify(plan, written(tmp_path / "missing", fewer, form)).differences
+    assert missing.kind == "missing" and missing.problem.startswith(f"{leaf}:") and spine in missing.problem
+
+
+def _same(plan: Plan, one: str, other: str) -> bool:
+    """Whether two names mean the same port of a spine."""
+    assert plan.networks
+    run = plan.networks.run("compute", "spine")
+    numbers = {name: index for index in range(run.tier.radix) for name in (run.port(index), run.alias(index)) if name}
+    return numbers[one] == numbers[other]
+
+
+def test_labels_have_the_name_on_the_switch_and_that_of_its_system() -> None:
+    """Mellanox-SN5600-O128/port_config.ini of SONiC: cage 1 is Ethernet0 and Ethernet4, cage 64 Ethernet504 and 508."""
+    text = render(plan_with("sonic"), "cabling")["compute.csv"]
+    first = text.splitlines()[1].split(",")
+    assert first[1] == "train-0001:OSFP1P1 > compute-leaf-001:swp1s0 (Ethernet0)"
+    assert first[2] == "compute-leaf-001:swp1s0 (Ethernet0) > train-0001:OSFP1P1"
+    head = text.splitlines()[0].split(",")
+    row = dict(zip(head, first, strict=True))
+    assert (row["a_port"], row["a_system_port"]) == ("OSFP1P1", "mlx5_11")
+    assert (row["b_port"], row["b_system_port"]) == ("swp1s0", "Ethernet0")
+    up = next(line.split(",") for line in text.splitlines() if "leaf-001:swp64s1" in line)
+    assert "compute-leaf-001:swp64s1 (Ethernet508)" in up[1]
+    plain = render(plan_with("nvue"), "cabling")["compute.csv"].splitlines()[1]
+    assert "(" not in plain and ",swp1s0,swp1s0," in plain
+
+
+def test_aliases_of_sonic_are_those_of_the_file_it_ships() -> None:
+    networks = plan_with("sonic").networks
+    assert networks
+    run = networks.run("compute", "leaf")
+    assert [run.port(index) for index in (0, 1, 2, 127)] == ["Ethernet0", "Ethernet4", "Ethernet8", "Ethernet508"]
+    assert [run.alias(index) for index in (0, 1, 2, 127)] == ["etp1a", "etp1b", "etp2a", "etp64b"]
+
+
+def test_one_file_with_the_tables_of_several_switches(tmp_path: Path) -> None:
+    plan = plan_with("nvue")
+    parts = [f"cumulus@{name}:mgmt:~$ nv show interface lldp\n{nvue(rows)}\n" for name, rows in heard(plan).items()]
+    (tmp_path / "all.txt").write_text("".join(parts))
+    found = verify(plan, tmp_path / "all.txt")
+    assert found.differences == () and found.checked == found.links
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (sonic([("Ethernet0", "compute-leaf-002", "etp1a")]).rpartition("Total")[0] + "Total entries displayed:  9\n",
+         r"6: 9 entries are announced, 1 are there; the text was cut off"),
+        (nvue([("swp1s0", "compute-le…", "swp1")]), r"4: 'compute-le…' was cut by a narrow terminal"),
+        ("Interface  Speed  Type  Remote Host  Remote Port\n", r"2: no line under the titles"),
+        ("Interface  Speed  Remote Host  Remote Port\n-----  ------  -----\n", "1: the columns do not stand under"),
+        (nvue([("swp1s0", "compute-leaf-002", "swp1")])[:-9], "4: the last line has no end"),
+        ('{"lldp": [{"interface": [{"name": "swp1", "chassis": [], "port": 7}]}]}', "1: the LLDP neighbours of found"),
+        ('{"swp1": {"type": "swp"}}', "1: no LLDP neighbours in it"),
+    ],
+)  # fmt: skip
+def test_tables_that_were_cut(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "found.txt").write_text(text)
+    with pytest.raises(InputError, match=said):
+        verify(plan_with("nvue"), tmp_path / "found.txt")
+
+
+def test_a_neighbour_without_a_name_is_known_by_its_chassis(tmp_path: Path) -> None:
+    plan = plan_with("nvue")
+    rows = heard(plan)["compute-leaf-001"]
+    data = json.loads(json0(rows))
+    free = next(f"swp{cage}s0" for cage in range(1, 65) if f"swp{cage}s0" not in {row[0] for row in rows})
+    data["lldp"][0]["interface"].append({
+        "name": free, "chassis": [{"id": [{"type": "mac", "value": "aa:bb:cc:00:11:22"}]}],
+        "port": [{"id": [{"type": "mac", "value": "aa:bb:cc:00:11:23"}]}],
+    })  # fmt: skip
+    (tmp_path / "compute-leaf-001.json").write_text(json.dumps(data))
+    (stranger,) = verify(plan, tmp_path / "compute-leaf-001.json").differences
+    assert stranger.kind == "unknown" and "aa:bb:cc:00:11:22 is not in the plan" in stranger.problem

@@ -1,0 +1,100 @@
+"""The part of NVUE's object model that rendered switches use, closed: a key or a word that is not in it is an error.
+
+Written from NVIDIA's NVUE command reference (docs.nvidia.com/networking-ethernet-software/nvue-reference: set commands
+of QoS, interface, BGP, router policy, system), whose paths are those of its OpenAPI document.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def closed(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
+    """A mapping with these keys (``_`` stands for ``-``) and no others."""
+    named = {name.strip("_").replace("_", "-"): value for name, value in properties.items()}
+    return {"type": "object", "properties": named, "required": list(required), "additionalProperties": False}
+
+
+def keyed(pattern: str, value: dict[str, Any]) -> dict[str, Any]:
+    """A mapping whose keys follow a pattern."""
+    return {"type": "object", "patternProperties": {pattern: value}, "additionalProperties": False, "minProperties": 1}
+
+
+def number(low: int, high: int) -> dict[str, Any]:
+    return {"type": "integer", "minimum": low, "maximum": high}
+
+
+SWITCHED = {"enum": ["on", "off", True, False]}  # YAML of its time reads on and off as booleans
+ENABLED = {"enum": ["enable", "disable"]}
+PROFILE = r"^[A-Za-z_][A-Za-z0-9_-]{0,31}$"
+PREFIX = r"^\d{1,3}(\.\d{1,3}){3}/\d{1,2}$"
+PORT = r"^swp\d+(s\d+)?$"
+CLASS = r"^[0-7]$"
+ADDRESSES = keyed(PREFIX, closed())
+PROFILED = closed(("profile",), profile={"type": "string", "pattern": PROFILE})
+
+INTERFACE = closed(
+    type={"enum": ["swp", "eth", "loopback"]},
+    description={"type": "string", "maxLength": 80},
+    ip=closed(vrf={"type": "string"}, address=ADDRESSES),
+    link=closed(("mtu",), mtu=number(552, 9216)),
+    qos=closed(
+        mapping=PROFILED, egress_scheduler=PROFILED, pfc=PROFILED, congestion_control=PROFILED,
+        pfc_watchdog=closed(("state",), state=ENABLED),
+    ),
+)  # fmt: skip
+QOS = closed(
+    mapping=keyed(PROFILE, closed(("trust", "dscp"), trust={"enum": ["l2", "l3", "both", "port"]},
+                                  dscp=keyed(r"^([0-9]|[1-5]\d|6[0-3])$",
+                                             closed(("switch-priority",), switch_priority=number(0, 7))))),
+    egress_queue_mapping=keyed(PROFILE, closed(switch_priority=keyed(CLASS, closed(traffic_class=number(0, 7))))),
+    egress_scheduler=keyed(PROFILE, closed(traffic_class=keyed(CLASS, closed(
+        ("mode",), mode={"enum": ["dwrr", "strict"]}, bw_percent=number(0, 100))))),
+    pfc=keyed(PROFILE, closed(("switch-priority", "tx", "rx"), switch_priority=keyed(CLASS, closed()), tx=ENABLED,
+                              rx=ENABLED, cable_length=number(1, 100_000))),
+    congestion_control=keyed(PROFILE, closed(traffic_class=keyed(CLASS, closed(
+        ("ecn", "min-threshold", "max-threshold"), ecn=ENABLED, red=ENABLED, min_threshold=number(1, 2**32 - 1),
+        max_threshold=number(1, 2**32 - 1), probability=number(0, 100))))),
+    pfc_watchdog=closed(polling_interval=number(100, 5000), robustness=number(1, 1000)),
+)  # fmt: skip
+PREFIX_RULE = closed(("action", "match"), action={"enum": ["permit", "deny"]}, match=keyed(
+    PREFIX, closed(min_prefix_len=number(0, 32), max_prefix_len=number(0, 32))))  # fmt: skip
+MAP_RULE = closed(("action", "match"), action=closed(permit=closed(), deny=closed()), match=closed(
+    ("type",), type={"enum": ["ipv4", "ipv6"]}, ip_prefix_list={"type": "string"}))  # fmt: skip
+SEQUENCE = r"^\d{1,5}$"
+ROUTER = closed(
+    bgp=closed(("enable", "autonomous-system", "router-id"), enable=SWITCHED,
+               autonomous_system=number(1, 4_294_967_294), router_id={"type": "string", "pattern": r"^\d+(\.\d+){3}$"}),
+    policy=closed(
+        prefix_list=keyed(r"^[A-Z]+$", closed(("type", "rule"), type={"enum": ["ipv4", "ipv6"]},
+                                              rule=keyed(SEQUENCE, PREFIX_RULE))),
+        route_map=keyed(r"^[A-Z]+$", closed(rule=keyed(SEQUENCE, MAP_RULE))),
+    ),
+)  # fmt: skip
+NAMED_MAP = closed(("route-map",), route_map={"type": "string"})
+FAMILY = closed(
+    ("enable",), enable=SWITCHED, multipaths=closed(ebgp=number(1, 128)), network=ADDRESSES,
+    redistribute=closed(connected=closed(("enable",), enable=SWITCHED, route_map={"type": "string"})),
+    aggregate_route=keyed(PREFIX, closed(summary_only=SWITCHED)),
+    policy=closed(inbound=NAMED_MAP, outbound=NAMED_MAP),
+)  # fmt: skip
+BGP = closed(
+    ("enable",), enable=SWITCHED, path_selection=closed(multipath=closed(aspath_ignore=SWITCHED)),
+    timers=closed(keepalive=number(1, 65535), hold=number(3, 65535)), address_family=closed(ipv4_unicast=FAMILY),
+    peer_group=keyed(r"^[A-Z]+$", closed(bfd=closed(("enable",), enable=SWITCHED),
+                                         address_family=closed(ipv4_unicast=FAMILY))),
+    neighbor=keyed(PORT, closed(("type", "remote-as"), type={"const": "unnumbered"}, peer_group={"type": "string"},
+                                remote_as=number(1, 4_294_967_294))),
+)  # fmt: skip
+NVUE = {
+    "type": "array",
+    "minItems": 1,
+    "maxItems": 1,
+    "items": closed(("set",), set=closed(
+        system=closed(hostname={"type": "string", "pattern": r"^[a-z0-9-]{1,64}$"}),
+        interface=keyed(r"^(lo|eth0|swp\d+(s\d+)?)$", INTERFACE),
+        qos=QOS,
+        router=ROUTER,
+        vrf=closed(default=closed(router=closed(bgp=BGP))),
+    )),
+}  # fmt: skip
