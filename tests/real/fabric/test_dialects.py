@@ -31,7 +31,7 @@ def structured(view: SwitchView, underlay: Underlay) -> dict[str, Any]:
     """The same facts as Arista's validated designs spell them."""
     contract = underlay.lossless
     marks = contract.ecn[view.run.tier.name]
-    used = ports_used(view.run)
+    used = ports_used(view.run, underlay)
     ports: dict[str, dict[str, Any]] = {
         port: {"name": port, "mtu": contract.mtu, "service_profile": "ROCE"} for port in used
     }
@@ -113,7 +113,7 @@ def test_eos_says_what_arista_would_render() -> None:
     views = list(switches_of(plan, underlay))
     for view in (views[0], views[-1]):
         (own,) = eos.own(view, underlay).values()
-        (shared,) = eos.shared(view.run, underlay, ports_used(view.run)).values()
+        (shared,) = eos.shared(view.run, underlay, ports_used(view.run, underlay)).values()
         done = subprocess.run(
             [str(frr_tools.python_tools() / "python"), str(HERE / "frr_avd.py")],
             input=json.dumps(structured(view, underlay)), capture_output=True, text=True, check=True,

@@ -131,3 +131,35 @@ def test_networks_with_splitters_come_up_too(fabric: str, host: str, tmp_path: P
         log = running.bring_up(tmp_path / "opensm.conf")
         assert "SUBNET UP" in log and "ftree tables configured on all switches" in log
         assert verified(spec, running.discover()) == (0, [])
+
+
+def test_servers_of_storage_are_cabled_and_full_members(tmp_path: Path) -> None:
+    """The storage network of 07-storage: its servers are discovered where the plan has them, and tenants reach them."""
+    source = SPEC.parents[1] / "07-storage" / "cluster.yaml"
+    text = source.read_text().replace("catalog: catalog", f"catalog: {source.parent / 'catalog'}")
+    spec = tmp_path / "cluster.yaml"
+    spec.write_text(text)
+    network = render(sc.resolve(sc.load(spec)), "cabling")["storage.net"]
+    with simulated(tmp_path / "ibsim", network, "train-0001 mlx5_0") as running:
+        conf = _storage_files(spec, tmp_path)
+        assert "SUBNET UP" in running.bring_up(conf)
+        found = running.discover()
+        assert verified(spec, found) == (0, [])
+        (tmp_path / "guids.txt").write_text(found.read_text())
+        more = ", guids: guids.txt, partitions: [{tenant: llm, hosts: 'train-[0001-0004]'}]}     # par"
+        spec.write_text(text.replace("}     # par", more))
+        assert "SUBNET UP" in running.bring_up(_storage_files(spec, tmp_path))
+        number = {name: re.search(rf'"{name} mlx5_0" lid (\d+)', running.discover().read_text())
+                  for name in ("train-0002", "train-0020", "scratch-oss-0003")}  # fmt: skip
+        keys = {name: running.run("smpquery", "pkeys", match[1]) for name, match in number.items() if match}
+    assert "0x8010" in keys["train-0002"] and "0x8010" not in keys["train-0020"] + keys["scratch-oss-0003"]
+    assert "0xffff" in keys["scratch-oss-0003"] and "0x7fff" not in keys["scratch-oss-0003"]
+    assert "0x7fff" in keys["train-0002"] and "0xffff" not in keys["train-0020"]
+
+
+def _storage_files(spec: Path, folder: Path) -> Path:
+    files = render(sc.resolve(sc.load(spec)), "infiniband")
+    for path, text in files.items():
+        if path.startswith("storage/"):
+            (folder / path.removeprefix("storage/")).write_text(str(text).replace("/etc/opensm/storage", str(folder)))
+    return folder / "opensm.conf"

@@ -40,7 +40,8 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 def plans() -> dict[str, Plan]:
     """A SuperPOD with its storage, NVL72 racks with a torus, a Clos of 24,576 GPUs, and a site of 16,384."""
     overlay = Catalog([HERE / "catalog"])
-    found = {name: resolve(load(EXAMPLES / name / "cluster.yaml")) for name in ("03-nvl72", "04-roce-24k")}
+    names = ("03-nvl72", "04-roce-24k", "05-superpod-networks", "07-storage")
+    found = {name: resolve(load(EXAMPLES / name / "cluster.yaml")) for name in names}
     return {
         "superpod": resolve(load(HERE / "superpod.yaml"), overlay),
         "site": resolve(load(HERE / "site.yaml"), overlay),

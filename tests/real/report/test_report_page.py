@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from browser import Browser
 
+from supercloud.plan.cable_ends import Spots
 from supercloud.plan.model import Plan
+from supercloud.targets.report.ports import port_names
 from supercloud.topology import Fabric as Wiring
 
 SCREENS = {"phone": (390, 844), "laptop": (1280, 800), "wide": (1920, 1200)}
-NAMES = ("superpod", "03-nvl72", "04-roce-24k", "site")
+NAMES = ("superpod", "03-nvl72", "04-roce-24k", "05-superpod-networks", "07-storage", "site")
 OVERLAPS = Path(__file__).with_name("overlaps.js").read_text()
 ASK = """
 const input = document.getElementById("find");
@@ -62,18 +64,42 @@ def test_search_finds_a_node_a_switch_a_port_a_cable_and_a_rack(
     assert rack.name in said
     assert browser.run("return document.querySelectorAll('#racks .found').length") == 1
     assert browser.run("return document.querySelector('#racks .found').dataset.node") == last
+    ports = port_names(plan, fabric, Spots(plan))
     for nic in range(wiring.node_ports // wiring.planes):
         link = wiring.attachment(pool.nodes - 1, nic)
         said = browser.run(ASK, f"{last}:{link.source_port + 1}")
         leaf = f"{fabric.name}-leaf-{link.target + 1:0{max(3, len(str(fabric.switches('leaf'))))}d}"
-        assert f"{leaf} port {link.target_port + 1}" in said
-        assert f"{last} port {link.source_port + 1}" in browser.run(ASK, f"{leaf}:{link.target_port + 1}")
+        mine, theirs = (names[port][0] for names, port in ((ports[pool.name], link.source_port),
+                                                           (ports["leaf"], link.target_port)))  # fmt: skip
+        assert f"{leaf} {theirs} (" in said and f"{last} {mine} (" in said
+        for asked in (link.target_port + 1, f"port {link.target_port + 1}", theirs):
+            assert f"{last} {mine} (" in browser.run(ASK, f"{leaf}:{asked}")
+        assert f"{leaf} {theirs} (" in browser.run(ASK, f"{last} {mine}")
     said = browser.run(ASK, f"{fabric.name}:leaf-spine:1")
     assert "cable" in said and f"{fabric.name}-spine-" in said
     assert rack.name in browser.run(ASK, rack.name)
     assert "Nothing is called" in browser.run(ASK, "nowhere<b>")
     assert browser.run("return document.querySelectorAll('#answer b').length") == 0
     assert last in browser.run(ASK, last[:-1])
+    assert browser.log() == []
+
+
+def test_search_finds_cables_that_follow_from_no_rule(browser: Browser, pages: dict[str, Path]) -> None:
+    """Those of services and servers, between the leaves of a pair, to the building, and into another network."""
+    browser.open(pages["05-superpod-networks"])
+    said = browser.run(ASK, "mgmt-01")
+    for end in ("storage-leaf-", "in-band-leaf-", "management-leaf-"):
+        assert end in said
+    assert "in-band-leaf-002 swp44" in browser.run(ASK, "in-band-leaf-001:swp44")
+    assert "in-band-leaf-002 swp44" in browser.run(ASK, "in-band-leaf-001:44")
+    assert "building port1" in browser.run(ASK, "in-band-spine-001:swp64")
+    assert "in-band-spine-001" in browser.run(ASK, "management-leaf-001:swp49")
+    assert "nothing is plugged in here" in browser.run(ASK, "in-band-spine-001:swp40")
+    assert "storage-manager-02" in browser.run(ASK, "storage-manager-01 peer1")
+    browser.open(pages["07-storage"])
+    said = browser.run(ASK, "scratch-oss-0002")
+    assert "flash-24" in said and "storage-leaf-" in said and "in-band-leaf-" in said and "management-leaf-" in said
+    assert "scratch-oss-0002 storage1" in browser.run(ASK, "scratch-oss-0002:storage1")
     assert browser.log() == []
 
 

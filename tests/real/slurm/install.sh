@@ -7,6 +7,7 @@ packages=(
     libpmix2                       # MpiDefault=pmix fails every srun without it
     iproute2 procps util-linux     # namespaces, veth pairs, pgrep
     debootstrap debian-archive-keyring
+    gcc libc6-dev                  # a plugin of Slurm, for jobs in images
 )
 
 missing=()

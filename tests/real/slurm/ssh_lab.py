@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 from installed import Slurm
 from lab import Lab
+from layers import layer, spread
 
-HERE = Path(__file__).resolve().parent
 SSHD = """\
 ListenAddress 127.0.0.1
 HostKey /etc/ssh/host_key
@@ -20,13 +19,7 @@ PidFile /run/sshd.pid
 
 def start_sshd(lab: Lab, slurm: Slurm, cache: Path) -> None:
     """Let user lab in with a key of its own, as ``login``."""
-    done = subprocess.run(
-        [HERE / "ssh-layer.sh", slurm.rootfs, cache], capture_output=True, text=True, timeout=600, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    tar = ["tar", "-c", "-C", done.stdout.splitlines()[-1], "."]
-    archive = subprocess.run(tar, capture_output=True, check=True)
-    lab.run("tar -x --keep-directory-symlink -C /", input=archive.stdout)
+    spread(lab, layer(slurm, cache, "openssh-server", "openssh-client"))
     lab.put("/etc/ssh/sshd_config", SSHD)
     lab.run("""
         mkdir -p /run/sshd && chmod 755 /run/sshd

@@ -1,46 +1,38 @@
-"""The broker over a fleet of real Slurm and this machine: work bursts, moves, and waits for its turn."""
+"""The broker over a fleet of real Slurm and this machine: work bursts, moves, and goes on when a cluster is lost."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from answers import clear, sbatch, wait_job
-from bundles import written
+from answers import accounted, clear, hosts, job, sbatch, wait_job
 from installed import Slurm
+from jobs_lab import NODES, Jobs, cluster_lab, spec_of
 from lab import Lab
 
-SPEC = """\
-name: NAME
-site: {kind: onprem, location: stockholm}
-scheduler: {kind: slurm, version: "VERSION"}
-pools: [{name: train, machine: dgx-h100, nodes: 4}]
-tenants: [{name: llm, users: [lab]}]
-"""
 FLEET = """\
 name: company
 clusters:
   - {spec: own.yaml, connect: {engine: slurm}, prices: {train: 10 USD/h}}
   - {spec: cloud.yaml, connect: {engine: local}, prices: {train: 90 USD/h}}
-budgets: [{tenant: llm, per: day, limit: 1000 USD}]
+budgets: [{tenant: llm, per: day, limit: 10000 USD}]
 """
-NODES = "train-[0001-0004]"
 
 
 @pytest.fixture(scope="module", params=["2205", "new"])
-def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+def jobs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
     slurm: Slurm = request.getfixturevalue(f"slurm_{request.param}")
-    release = ".".join(f"{part:02d}" for part in slurm.release)
-    cluster = written(SPEC.replace("VERSION", release).replace("NAME", "own"), tmp_path_factory.mktemp("own"))
-    with Lab(cluster.folder, slurm.rootfs) as lab:
-        for name in ("own", "cloud"):
-            lab.put(f"/home/lab/{name}.yaml", SPEC.replace("VERSION", release).replace("NAME", name))
+    with cluster_lab(slurm, tmp_path_factory.mktemp("own"), "own") as lab:
+        lab.put("/home/lab/cloud.yaml", spec_of(slurm, "cloud"))
         lab.put("/home/lab/fleet.yaml", FLEET)
         lab.start()
         lab.wait_nodes(NODES, 4)
-        yield lab
+        yield Jobs(lab)
+
+
+@pytest.fixture
+def lab(jobs: Jobs) -> Lab:
+    return jobs.lab
 
 
 @pytest.fixture(autouse=True)
@@ -50,18 +42,12 @@ def _idle(lab: Lab) -> Iterator[None]:
     lab.wait_nodes(NODES, 4)
 
 
-def submit(lab: Lab, text: str) -> int:
-    lab.put("/home/lab/job.yaml", text)
-    return int(lab.supercloud("submit", "/home/lab/job.yaml", "--on", "/home/lab/fleet.yaml").stdout)
+def submit(jobs: Jobs, text: str) -> int:
+    return jobs.submit(text, on="fleet")
 
 
 def serve(lab: Lab, *options: str) -> str:
     return lab.supercloud("serve", "/home/lab/fleet.yaml", "--once", *options).stderr
-
-
-def record(lab: Lab, number: int) -> dict[str, Any]:
-    rows = json.loads(lab.supercloud("jobs", "--json", "--limit", "1000").stdout)
-    return next(row for row in rows if row["id"] == number)
 
 
 WORK = """\
@@ -73,50 +59,124 @@ time_limit: 1 h
 """
 
 
-def test_the_cheaper_place_first_and_a_burst_when_it_is_full(lab: Lab) -> None:
+def test_the_cheaper_place_first_and_a_burst_when_it_is_full(jobs: Jobs, lab: Lab) -> None:
     others = sbatch(lab, "-A", "llm", "-N3", "--exclusive", "--gpus-per-node=8", "--wrap", "sleep 600")
     wait_job(lab, others, "RUNNING")
-    one, two = submit(lab, WORK), submit(lab, WORK)
-    assert record(lab, one)["state"] == "HELD"
+    one, two = submit(jobs, WORK), submit(jobs, WORK)
+    assert jobs.record(one)["state"] == "HELD"
     said = serve(lab)
     assert f"job {one} (work) goes to own" in said and f"job {two} (work) goes to cloud" in said
-    for number in (one, two):
-        assert lab.supercloud("wait", str(number), timeout=60).stdout.startswith("COMPLETED")
-    rows = {number: record(lab, number) for number in (one, two)}
+    assert all(ended.startswith("COMPLETED") for ended in jobs.wait(one, two).values())
+    rows = {number: jobs.record(number) for number in (one, two)}
     assert [rows[number]["engine"] for number in (one, two)] == ["slurm", "local"]
     assert all(row["energy_kwh"] is not None and row["cost_usd"] is not None for row in rows.values())
 
 
-def test_a_job_that_waits_in_slurm_is_taken_back_and_moves(lab: Lab) -> None:
-    number = submit(lab, WORK)
+def test_a_job_that_waits_in_slurm_is_taken_back_and_moves(jobs: Jobs, lab: Lab) -> None:
+    number = submit(jobs, WORK)
     # the broker looks, then somebody else takes the nodes: the job waits in the queue
     partition = lab.run("sinfo -h -o %R | head -n 1").stdout.strip()
     lab.run(f"scontrol update PartitionName={partition} State=DOWN")
     assert "goes to own" in serve(lab)
-    assert record(lab, number)["state"] == "QUEUED"
-    ref = record(lab, number)["ref"]
+    assert jobs.record(number)["state"] == "QUEUED"
+    ref = jobs.record(number)["ref"]
     lab.wait_for("it has waited", lambda: "there is room on cloud" in serve(lab, "--move-after", "1"), interval=1)
     lab.wait_for("it is given away", lambda: "goes to cloud" in serve(lab), interval=1)
-    assert lab.supercloud("wait", str(number), timeout=60).stdout.startswith("COMPLETED")
-    row = record(lab, number)
+    assert jobs.wait(number)[number].startswith("COMPLETED")
+    row = jobs.record(number)
     assert (row["engine"], row["launch"], row["tries"]) == ("local", 1, 1)
-    assert lab.supercloud("logs", str(number)).stdout == "epoch 10001\n"
-    assert lab.run(f"sacct -n -X -P -j {ref} -o State").stdout.startswith("CANCELLED")
+    assert jobs.logs(number) == "epoch 10001\n"
+    assert accounted(lab, ref).startswith("CANCELLED")
     lab.run(f"scontrol update PartitionName={partition} State=UP")
 
 
-def test_a_job_that_has_begun_is_not_taken_back(lab: Lab) -> None:
-    number = submit(lab, WORK.replace("echo epoch $SUPERCLOUD_EPOCH", "sleep 8; echo through"))
+def test_a_job_that_has_begun_is_not_taken_back(jobs: Jobs, lab: Lab) -> None:
+    number = submit(jobs, WORK.replace("echo epoch $SUPERCLOUD_EPOCH", "sleep 3; echo through"))
     serve(lab)
-    ref = record(lab, number)["ref"]
+    ref = jobs.record(number)["ref"]
     wait_job(lab, ref, "RUNNING")
     lab.run(["scancel", "--state=PENDING", ref])  # what the broker says
-    assert lab.supercloud("wait", str(number), timeout=60).stdout.startswith("COMPLETED")
-    assert lab.supercloud("logs", str(number)).stdout == "through\n"
+    assert jobs.wait(number)[number].startswith("COMPLETED")
+    assert jobs.logs(number) == "through\n"
 
 
-def test_the_broker_is_killed_and_another_goes_on(lab: Lab) -> None:
-    numbers = [submit(lab, WORK) for _ in range(6)]
+# The first start saves a checkpoint, stays until it is let go, and then tries to save another.
+TRAINING = """\
+name: training
+script: |
+  next=$("$SUPERCLOUD_COMMIT" latest)
+  echo "epoch $SUPERCLOUD_EPOCH from ${next##*/}"
+  save() { mkdir "$SUPERCLOUD_CHECKPOINT/new" && "$SUPERCLOUD_COMMIT" commit "$1" "$SUPERCLOUD_CHECKPOINT/new"; }
+  save step
+  if [ "$SUPERCLOUD_EPOCH" = 1 ]; then
+    until [ -e /home/lab/CASE.go ]; do sleep 0.2; done
+    save late
+    echo "late: $?" >>/home/lab/CASE.said
+  fi
+accelerators: {count: 32}
+checkpoint: {path: /home/lab/CASE}
+time_limit: 1 h
+tenant: llm
+retries: 1
+"""
+
+
+def begun(jobs: Jobs, lab: Lab, case: str) -> tuple[int, str]:
+    """A job of all four nodes that has saved a checkpoint on Slurm: its number here and there."""
+    number = submit(jobs, TRAINING.replace("CASE", case))
+    assert "goes to own" in serve(lab)
+    lab.wait_for("the first checkpoint", lambda: f"{case}/0000000001-00000001-step" in jobs.logs(number), interval=0.5)
+    return number, jobs.record(number)["ref"]
+
+
+def test_work_of_a_lost_node_goes_on_elsewhere(jobs: Jobs, lab: Lab) -> None:
+    number, ref = begun(jobs, lab, "lost")
+    victim = sorted(hosts(job(lab, ref)["NodeList"]))[2]
+    lab.kill_node(victim)
+    lab.wait_for("Slurm has put it back", lambda: job(lab, ref)["Restarts"] == "1", timeout=90, interval=0.5)
+    lab.wait_for("it moves", lambda: "goes to cloud" in serve(lab, "--move-after", "1"), timeout=90, interval=1)
+    assert jobs.wait(number)[number].startswith("COMPLETED")
+    row = jobs.record(number)
+    assert (row["engine"], row["launch"], row["tries"]) == ("local", 1, 2)
+    assert jobs.logs(number).splitlines()[0] == "epoch 10001 from 0000000001-00000001-step"
+    lab.start_nodes(victim)
+
+
+def test_work_of_a_silent_cluster_goes_on_elsewhere_and_its_old_copy_is_fenced(jobs: Jobs, lab: Lab) -> None:
+    number, ref = begun(jobs, lab, "silent")
+    lab.stop_controller()
+    broker = ["setpriv", "--reuid=lab", "--regid=lab", "--init-groups", "env", "HOME=/home/lab",
+              "SUPERCLOUD_STATE=/home/lab/supercloud-state", str(lab.product.command), "serve", "/home/lab/fleet.yaml",
+              "--every", "0.5", "--lost-after", "1"]  # fmt: skip
+    lab.spawn("broker", broker)
+    lab.wait_for("it goes on", lambda: "goes to cloud" in lab.log("broker"), timeout=120, interval=0.5)
+    moved = '[ -n "$(ls -d /home/lab/silent/0000010001-*)" ]'
+    lab.wait_for("the new copy saves", lambda: lab.run(moved, check=False).returncode == 0, interval=0.5)
+    lab.run("touch /home/lab/silent.go")
+    lab.wait_for("the old one tries", lambda: "late:" in lab.run("cat /home/lab/silent.said", check=False).stdout)
+    assert lab.get("/home/lab/silent.said") == "late: 76\n", "it is refused"
+    assert not lab.run("ls -d /home/lab/silent/0000000001-*-late", check=False).stdout
+    lab.start_controller()
+    lab.wait_for("the old copy is ended", lambda: accounted(lab, ref).split()[0] in ("CANCELLED", "COMPLETED"),
+                 timeout=90, interval=1)  # fmt: skip
+    lab.wait_for("nothing is abandoned any more", lambda: not abandoned(lab), timeout=90, interval=0.5)
+    lab.run("kill $(cat /lab/pid/broker)")
+    assert jobs.wait(number)[number].startswith("COMPLETED")
+    row = jobs.record(number)
+    assert (row["cluster"], row["launch"], row["tries"]) == ("cloud", 1, 2)
+    assert jobs.logs(number).splitlines()[0] == "epoch 10001 from 0000000001-00000001-step"
+    lab.wait_nodes(NODES, 4)
+
+
+def abandoned(lab: Lab) -> str:
+    """Starts that were given up and have not been ended yet."""
+    program = ("import sqlite3; c = sqlite3.connect('file:/home/lab/supercloud-state/jobs.db?mode=ro', uri=True); "
+               "print(*c.execute('SELECT ref FROM abandoned').fetchall(), end='')")  # fmt: skip
+    return lab.run([str(lab.product.venv / "bin" / "python"), "-c", program], user="lab").stdout
+
+
+def test_the_broker_is_killed_and_another_goes_on(jobs: Jobs, lab: Lab) -> None:
+    numbers = [submit(jobs, WORK) for _ in range(6)]
     script = f"""
         for n in $(seq 8); do
             {lab.product.command} serve /home/lab/fleet.yaml --every 0.2 >/dev/null 2>&1 & pid=$!
@@ -127,7 +187,8 @@ def test_the_broker_is_killed_and_another_goes_on(lab: Lab) -> None:
 
     def through() -> bool:
         serve(lab)
-        return all(record(lab, number)["state"] == "COMPLETED" for number in numbers)
+        rows = {row["id"]: row["state"] for row in jobs.rows()}
+        return all(rows[number] == "COMPLETED" for number in numbers)
 
     lab.wait_for("all are through", through, timeout=90, interval=1)
-    assert all(lab.supercloud("logs", str(number)).stdout == "epoch 1\n" for number in numbers), "each ran once"
+    assert all(jobs.logs(number) == "epoch 1\n" for number in numbers), "each ran once"

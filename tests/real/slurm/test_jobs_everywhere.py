@@ -1,50 +1,43 @@
-"""The same job files on this machine, on Slurm here and on Slurm through ssh, both releases; nodes die under them."""
+"""The same job files on this machine, on Slurm here and on Slurm through ssh, both releases; nodes die under them.
+
+Each is submitted every way before the first is waited for: most of the time is Slurm's own.
+"""
 
 from __future__ import annotations
 
-import json
+import random
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import pytest
 from answers import clear, hosts, job
-from bundles import written
 from conftest import CACHE
+from images_lab import IMAGE, load_plugin, make_image
 from installed import Slurm
-from lab import Lab
+from jobs_lab import NODES, Jobs, cluster_lab, contract
+from lab import Lab, LabError
 from ssh_lab import start_sshd
 
-SPEC = """\
-name: pod
-site: {kind: onprem, location: stockholm}
-scheduler: {kind: slurm, version: "VERSION"}
-pools: [{name: train, machine: dgx-h100, nodes: 4}]
-tenants: [{name: llm, users: [lab]}]
-"""
-NODES = "train-[0001-0004]"
-QUICK = ("SlurmdTimeout=6", "AuthInfo=cred_expire=5", "KillWait=2", "MinJobAge=60")
-WAYS: dict[str, list[str]] = {
-    "local": ["--engine", "local"],
-    "slurm": ["--engine", "slurm"],
-    "ssh": ["--engine", "slurm", "--via", "ssh:login"],
-}
-EVERYWHERE = pytest.mark.parametrize("way", WAYS)
-ON_SLURM = pytest.mark.parametrize("way", ["slurm", "ssh"])
+SLURM = {"slurm": ["--engine", "slurm"], "ssh": ["--engine", "slurm", "--via", "ssh:login"]}
+WAYS: dict[str, list[str]] = {"local": ["--engine", "local"], **SLURM}
 
 
 @pytest.fixture(scope="module", params=["2205", "new"])
-def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+def jobs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
     slurm: Slurm = request.getfixturevalue(f"slurm_{request.param}")
-    release = ".".join(f"{part:02d}" for part in slurm.release)
-    cluster = written(SPEC.replace("VERSION", release), tmp_path_factory.mktemp("pod"))
-    with Lab(cluster.folder, slurm.rootfs, QUICK) as lab:
-        lab.put("/home/lab/cluster.yaml", cluster.spec.read_text())
+    folder = tmp_path_factory.mktemp("pod")
+    with cluster_lab(slurm, folder) as lab:
+        load_plugin(lab, slurm, CACHE, folder)
+        make_image(lab)
         lab.start()
         lab.wait_nodes(NODES, 4)
         start_sshd(lab, slurm, CACHE)
-        yield lab
+        yield Jobs(lab)
+
+
+@pytest.fixture
+def lab(jobs: Jobs) -> Lab:
+    return jobs.lab
 
 
 @pytest.fixture(autouse=True)
@@ -54,28 +47,15 @@ def _idle(lab: Lab) -> Iterator[None]:
     lab.wait_nodes(NODES, 4)
 
 
-def submit(lab: Lab, way: str, text: str, *options: str) -> int:
-    lab.put("/home/lab/job.yaml", text)
-    words = ["submit", "/home/lab/job.yaml", "--on", "/home/lab/cluster.yaml", *WAYS[way], *options]
-    return int(lab.supercloud(*words).stdout)
-
-
-def wait(lab: Lab, number: int, timeout: float = 120) -> str:
-    return lab.supercloud("wait", str(number), timeout=timeout, check=False).stdout.strip()
-
-
-def logs(lab: Lab, number: int) -> str:
-    return lab.supercloud("logs", str(number)).stdout
-
-
-def record(lab: Lab, number: int) -> dict[str, Any]:
-    rows = json.loads(lab.supercloud("jobs", "--json", "--limit", "1000").stdout)
-    return next(row for row in rows if row["id"] == number)
+def each(jobs: Jobs, text: Callable[[str], str] | str, ways: dict[str, list[str]] = WAYS) -> dict[str, int]:
+    """Submit a job every way; the numbers by way."""
+    return {way: jobs.submit(text if isinstance(text, str) else text(way), *words) for way, words in ways.items()}
 
 
 TWO_NODES = """\
 name: two
-command: [sh, -c, 'echo "rank $RANK of $WORLD_SIZE, node $NODE_RANK of $NNODES, sees $CUDA_VISIBLE_DEVICES: $1"', sh,
+command: [sh, -c, 'echo "rank $RANK of $WORLD_SIZE, node $NODE_RANK of $NNODES, mask $(umask),
+          sees $CUDA_VISIBLE_DEVICES: $1"', sh,
           "$(touch /home/lab/hacked) 'quoted' \\"twice\\" \\\\ ; touch /home/lab/hacked"]
 accelerators: {count: 16}
 env: {V: "$(touch /home/lab/hacked)`touch /home/lab/hacked`"}
@@ -84,38 +64,44 @@ tenant: llm
 """
 
 
-@EVERYWHERE
-def test_the_same_file_runs_alike(lab: Lab, way: str) -> None:
-    number = submit(lab, way, TWO_NODES)
-    assert wait(lab, number).startswith("COMPLETED")
+def test_the_contract_of_engines(lab: Lab) -> None:
+    contract(lab, "slurm", "slurm=ssh:login")
+
+
+def test_the_same_file_runs_alike(jobs: Jobs, lab: Lab) -> None:
+    numbers = each(jobs, TWO_NODES)
+    assert all(said.startswith("COMPLETED") for said in jobs.wait(*numbers.values()).values())
     said = """$(touch /home/lab/hacked) 'quoted' "twice" \\ ; touch /home/lab/hacked"""
-    # this machine shares its eight accelerators out among the two nodes that it plays
-    sees = ["0,1,2,3", "4,5,6,7"] if way == "local" else ["0,1,2,3,4,5,6,7"] * 2
-    assert sorted(logs(lab, number).splitlines()) == [
-        f"rank {rank} of 2, node {rank} of 2, sees {sees[rank]}: {said}" for rank in range(2)
-    ]
+    for way, number in numbers.items():
+        # this machine shares its eight accelerators out among the two nodes that it plays
+        sees = ["0,1,2,3", "4,5,6,7"] if way == "local" else ["0,1,2,3,4,5,6,7"] * 2
+        assert sorted(jobs.logs(number).splitlines()) == [
+            f"rank {rank} of 2, node {rank} of 2, mask 0022, sees {sees[rank]}: {said}" for rank in range(2)
+        ]
     assert lab.run("ls /home/lab/hacked", check=False).returncode != 0
-    if way == "ssh":
-        assert lab.run("ls -d /home/lab/.supercloud/slurm/*/log").stdout, "log and script are on the login node"
+    assert lab.run("ls -d /home/lab/.supercloud/slurm/*/log").stdout, "over ssh log and script are on the login node"
+    lines = lab.supercloud("jobs", "--limit", "3").stdout.splitlines()
+    assert [line.split()[1:5] for line in lines[1:]] == [
+        ["two", "COMPLETED", "1", "slurm"],
+        ["two", "COMPLETED", "1", "slurm"],
+        ["two", "COMPLETED", "1", "local"],
+    ]
 
 
-@EVERYWHERE
-def test_exit_codes_are_tried_again_by_rule(lab: Lab, way: str) -> None:
-    text = """\
+def test_exit_codes_are_tried_again_by_rule(jobs: Jobs) -> None:
+    numbers = each(jobs, """\
 name: retry
-command: [sh, -c, 'echo "epoch $SUPERCLOUD_EPOCH"; [ "$SUPERCLOUD_EPOCH" -ge 3 ] || exit 42; exit 3']
+command: [sh, -c, 'echo "epoch $SUPERCLOUD_EPOCH"; [ "$SUPERCLOUD_EPOCH" -ge 2 ] || exit 42; exit 3']
 retries: 5
 retry_rules: [{exit_codes: [42, 43], action: retry}]
 tenant: llm
-"""
-    number = submit(lab, way, text)
-    assert wait(lab, number, 180) == "FAILED: ended with exit code 3"
-    assert [line for line in logs(lab, number).splitlines() if line.startswith("epoch")] == [
-        "epoch 1", "epoch 2", "epoch 3"]  # fmt: skip
+""")  # fmt: skip
+    assert set(jobs.wait(*numbers.values(), timeout=180).values()) == {"FAILED: ended with exit code 3"}
+    for number in numbers.values():
+        assert [line for line in jobs.logs(number).splitlines() if line.startswith("epoch")] == ["epoch 1", "epoch 2"]
 
 
-@EVERYWHERE
-def test_an_array(lab: Lab, way: str) -> None:
+def test_an_array(jobs: Jobs) -> None:
     text = """\
 name: array
 script: |
@@ -124,27 +110,31 @@ script: |
 array: 4
 tenant: llm
 """
-    number = submit(lab, way, text)
-    assert wait(lab, number) == "FAILED: 1 of 4 tasks: ended with exit code 5"
-    said = sorted(line for line in logs(lab, number).splitlines() if line.startswith("task"))
-    assert said == [f"task {index} of 4" for index in range(4)]
-    fine = submit(lab, way, text.replace("exit 5", "true"))
-    assert wait(lab, fine).startswith("COMPLETED")
+    bad, fine = each(jobs, text), each(jobs, text.replace("exit 5", "true"))
+    ended = jobs.wait(*bad.values(), *fine.values())
+    for way in WAYS:
+        assert ended[bad[way]] == "FAILED: 1 of 4 tasks: ended with exit code 5"
+        assert ended[fine[way]].startswith("COMPLETED")
+        said = sorted(line for line in jobs.logs(bad[way]).splitlines() if line.startswith("task"))
+        assert said == [f"task {index} of 4" for index in range(4)]
 
 
-@EVERYWHERE
-def test_one_after_the_other(lab: Lab, way: str) -> None:
-    first = submit(lab, way, "{name: first, command: [sh, -c, sleep 4; date +%s%N], tenant: llm}")
-    second = submit(lab, way, f"{{name: second, command: [date, +%s%N], tenant: llm, after: ['{first}']}}")
-    assert wait(lab, second).startswith("COMPLETED")
-    assert int(logs(lab, first)) < int(logs(lab, second))
-    bad = submit(lab, way, "{name: bad, command: [sh, -c, sleep 3; exit 1], tenant: llm}")
-    never = submit(lab, way, f"{{name: never, command: [echo, no], tenant: llm, after: ['{bad}']}}")
-    assert wait(lab, never).split(":")[0] in ("FAILED", "CANCELLED") and not logs(lab, never)
+def test_one_after_the_other(jobs: Jobs, lab: Lab) -> None:
+    held = "until [ -e /home/lab/go ]; do sleep 0.2; done"  # all are submitted before the first ends
+    first = each(jobs, f"{{name: first, command: [sh, -c, '{held}; date +%s%N'], tenant: llm}}")
+    second = each(jobs, lambda way: f"{{name: second, command: [date, +%s%N], tenant: llm, after: ['{first[way]}']}}")
+    bad = each(jobs, f"{{name: bad, command: [sh, -c, '{held}; exit 1'], tenant: llm}}")
+    never = each(jobs, lambda way: f"{{name: never, command: [echo, no], tenant: llm, after: ['{bad[way]}']}}")
+    lab.run("touch /home/lab/go")
+    ended = jobs.wait(*second.values(), *never.values())
+    for way in WAYS:
+        assert ended[second[way]].startswith("COMPLETED")
+        assert int(jobs.logs(first[way])) < int(jobs.logs(second[way]))
+        assert ended[never[way]].split(":")[0] in ("FAILED", "CANCELLED") and not jobs.logs(never[way])
+    lab.run("rm /home/lab/go")
 
 
-@EVERYWHERE
-def test_secrets_go_by_name_alone(lab: Lab, way: str) -> None:
+def test_secrets_go_by_name_alone(jobs: Jobs, lab: Lab) -> None:
     lab.run("mkdir -p -m 700 .config/supercloud/secrets; (umask 077; printf 'hunter2 $x\\n' "
             ">.config/supercloud/secrets/token); echo open >.config/supercloud/secrets/loose; "
             "chmod 644 .config/supercloud/secrets/loose", user="lab", cwd="/home/lab")  # fmt: skip
@@ -154,13 +144,14 @@ command: [sh, -c, 'printf %s "$T" | sha256sum']
 tenant: llm
 secrets: [{env: T, name: token}]
 """
-    number = submit(lab, way, text)
-    assert wait(lab, number).startswith("COMPLETED")
-    assert logs(lab, number).split()[0] == lab.run("printf 'hunter2 $x' | sha256sum").stdout.split()[0]
-    kept = lab.run("grep -rls hunter2 /home/lab /var/spool --include=* 2>/dev/null || true").stdout.split()
-    assert kept == ["/home/lab/.config/supercloud/secrets/token"]
-    loose = submit(lab, way, text.replace("name: token", "name: loose"))
-    assert wait(lab, loose).startswith("FAILED")
+    kept, loose = each(jobs, text), each(jobs, text.replace("name: token", "name: loose"))
+    ended = jobs.wait(*kept.values(), *loose.values())
+    wanted = lab.run("printf 'hunter2 $x' | sha256sum").stdout.split()[0]
+    for way in WAYS:
+        assert ended[kept[way]].startswith("COMPLETED") and jobs.logs(kept[way]).split()[0] == wanted
+        assert ended[loose[way]].startswith("FAILED")
+    found = lab.run("grep -rls hunter2 /home/lab /var/spool --include=* 2>/dev/null || true").stdout.split()
+    assert found == ["/home/lab/.config/supercloud/secrets/token"]
 
 
 LONG = """\
@@ -179,43 +170,57 @@ retries: 1
 """
 
 
-@ON_SLURM
-def test_a_node_dies_and_the_work_goes_on_from_its_checkpoint(lab: Lab, way: str) -> None:
-    number = submit(lab, way, LONG.replace("WAY", way))
-    lab.wait_for("the first checkpoint", lambda: "step" in logs(lab, number), timeout=60, interval=0.5)
-    (victim,) = hosts(job(lab, record(lab, number)["ref"])["NodeList"])
-    lab.kill_node(victim)
-    assert wait(lab, number, timeout=240) == "COMPLETED"
-    said = [line for line in logs(lab, number).splitlines() if line.startswith("epoch")]
-    assert [line.split(" on ")[0] for line in said] == [
-        "epoch 1 from ", "epoch 2 from 0000000001-00000001-step"]  # fmt: skip
-    assert victim not in said[1] and record(lab, number)["tries"] == 2
-    lab.start_nodes(victim)
+def test_nodes_die_and_the_work_goes_on_from_its_checkpoint(jobs: Jobs, lab: Lab) -> None:
+    numbers = each(jobs, lambda way: LONG.replace("WAY", way), SLURM)
+    victims = {}
+    for way, number in numbers.items():
+        lab.wait_for("the first checkpoint", lambda number=number: "step" in jobs.logs(number), interval=0.5)
+        (victims[way],) = hosts(job(lab, jobs.record(number)["ref"])["NodeList"])
+    for victim in victims.values():
+        lab.kill_node(victim)
+    assert set(jobs.wait(*numbers.values(), timeout=240).values()) == {"COMPLETED"}
+    for way, number in numbers.items():
+        said = [line for line in jobs.logs(number).splitlines() if line.startswith("epoch")]
+        assert [line.split(" on ")[0] for line in said] == [
+            "epoch 1 from ", "epoch 2 from 0000000001-00000001-step"]  # fmt: skip
+        assert victims[way] not in said[1] and jobs.record(number)["tries"] == 2
+        lab.start_nodes(victims[way])
     lab.wait_nodes(NODES, 4)
 
 
-@ON_SLURM
-def test_a_submission_that_is_killed_is_neither_lost_nor_doubled(lab: Lab, way: str) -> None:
-    lab.put("/home/lab/job.yaml", "{name: killed, command: ['true'], tenant: llm}")
-    words = " ".join(["submit", "/home/lab/job.yaml", "--on", "/home/lab/cluster.yaml", *WAYS[way]])
+def test_submissions_that_are_killed_are_neither_lost_nor_doubled(jobs: Jobs, lab: Lab) -> None:
+    chance, took = random.Random(20261121), {}
+    for way, words in SLURM.items():
+        began = time.monotonic()
+        jobs.submit("{name: killed, command: ['true'], tenant: llm}", *words)
+        took[way] = time.monotonic() - began  # on this machine, as busy as it is; below two run at a time
+    lab.wait_for("the accounts have those", lambda: ran(lab) >= len(SLURM), interval=0.5)
     before = ran(lab)
-    script = f"""
-        for n in $(seq 12); do
-            {lab.product.command} {words} --key killed-{way}-$n >/dev/null 2>&1 & pid=$!
-            sleep 0.$((RANDOM % 90 + 10)); sleep 0.$((RANDOM % 9)); kill -9 $pid; wait $pid
-            for ssh in $(pgrep -u lab -x ssh); do kill -9 $ssh; done
-        done 2>/dev/null; true
-    """
-    lab.run(script, user="lab", timeout=120, env={"SUPERCLOUD_STATE": "/home/lab/supercloud-state"}, cwd="/home/lab")
+    loops = [f"""
+        n=0
+        for pause in {" ".join(f"{chance.uniform(0.4, 2) * took[way]:.2f}" for _ in range(14))}; do
+            n=$((n + 1))
+            $supercloud submit job.yaml --on pod.yaml {" ".join(words)} --key killed-{way}-$n >/dev/null 2>&1 & pid=$!
+            sleep $pause; kill -9 $pid; wait $pid
+            {"for ssh in $(pgrep -u lab -x ssh); do kill -9 $ssh; done" if way == "ssh" else ""}
+        done &
+    """ for way, words in SLURM.items()]  # fmt: skip
+    script = "\n".join([f"supercloud={lab.product.command}", *loops, "wait"])
+    lab.run(f"( {script} ) 2>/dev/null; true", user="lab", timeout=240, cwd="/home/lab",
+            env={"SUPERCLOUD_STATE": "/home/lab/supercloud-state"})  # fmt: skip
 
-    def settled() -> bool:
-        rows = json.loads(lab.supercloud("jobs", "--json", "--limit", "1000", timeout=120).stdout)
-        mine = [row for row in rows if row["key"].startswith(f"killed-{way}-")]
-        return all(row["state"] == "COMPLETED" for row in mine) and bool(mine)
+    left: list[str] = []
 
-    lab.wait_for("all that were recorded have run", settled, timeout=120, interval=1)
-    rows = json.loads(lab.supercloud("jobs", "--json", "--limit", "1000").stdout)
-    mine = [row for row in rows if row["key"].startswith(f"killed-{way}-")]
+    def settled() -> object:
+        mine = [row for row in jobs.rows() if row["key"].startswith("killed-")]
+        left[:] = [f"{row['key']} {row['state']} {row['reason']}" for row in mine if row["state"] != "COMPLETED"]
+        return mine and not left
+
+    try:
+        lab.wait_for("all that were recorded have run", settled, timeout=120, interval=1)
+    except LabError as error:
+        raise LabError(f"{left}\n{error}") from None
+    mine = [row for row in jobs.rows() if row["key"].startswith("killed-")]
     lab.wait_for("the accounts have them all", lambda: ran(lab) - before >= len(mine), interval=1)
     time.sleep(2)  # and no more of them
     assert ran(lab) - before == len(mine)
@@ -225,14 +230,57 @@ def ran(lab: Lab) -> int:
     return int(lab.run("sacct -n -X -a -S now-1hours --name=killed | wc -l").stdout)
 
 
-def test_one_list_shows_them_all(lab: Lab) -> None:
-    numbers = {way: submit(lab, way, f"{{name: on-{way}, command: ['true'], tenant: llm}}") for way in WAYS}
-    for number in numbers.values():
-        assert wait(lab, number).startswith("COMPLETED")
-    lines = lab.supercloud("jobs", "--limit", "3").stdout.splitlines()
-    assert [line.split()[1:5] for line in lines[1:]] == [
-        ["on-ssh", "COMPLETED", "1", "slurm"], ["on-slurm", "COMPLETED", "1", "slurm"],
-        ["on-local", "COMPLETED", "1", "local"]]  # fmt: skip
+def test_licences_are_held_while_a_job_runs(jobs: Jobs, lab: Lab) -> None:
+    text = "{name: licensed, command: [sleep, '600'], tenant: llm, licenses: {solver: 2}}"
+    first, second = each(jobs, text, SLURM).values()
+    lab.wait_for("one runs", lambda: jobs.record(first)["state"] == "RUNNING", interval=0.5)
+    lab.wait_for("one waits", lambda: "licences" in jobs.record(second)["reason"], interval=0.5)
+    assert job(lab, jobs.record(second)["ref"])["Licenses"] == "solver:2"
+    for number in (first, second):
+        lab.supercloud("cancel", str(number))
+    lab.put("/home/lab/job.yaml", text.replace("solver: 2", "solver: 4"))
+    words = ["submit", "/home/lab/job.yaml", "--on", "/home/lab/pod.yaml", *WAYS["slurm"]]
+    refused = lab.supercloud(*words, check=False)
+    assert refused.returncode == 2 and "ask for at most 3" in refused.stderr
+
+
+IN_IMAGE = f"""\
+name: inside
+command: [sh, -c, 'cat /etc/image; [ ! -e /lab ] && echo "rank $RANK on $(uname -n)"']
+image: {IMAGE}
+accelerators: {{count: 16}}
+tenant: llm
+"""
+SCRIPT_IN_IMAGE = f"""\
+name: script-inside
+script: |
+  cat /etc/image
+  read -r line
+  mkdir "$SUPERCLOUD_CHECKPOINT/new" && "$SUPERCLOUD_COMMIT" commit step "$SUPERCLOUD_CHECKPOINT/new"
+  [[ $0 = /tmp/* ]] && exit 3
+image: {IMAGE}
+checkpoint: {{path: /home/lab/inside-WAY}}
+tenant: llm
+"""
+
+
+def test_programs_and_scripts_in_an_image(jobs: Jobs, lab: Lab) -> None:
+    """The plugin is a stand-in for pyxis: Slurm takes the same options, and the tasks are in another root folder."""
+    programs = each(jobs, IN_IMAGE, SLURM)
+    lab.run("mkdir -p /home/lab/inside-slurm /home/lab/inside-ssh", user="lab")
+    scripts = each(jobs, lambda way: SCRIPT_IN_IMAGE.replace("WAY", way), SLURM)
+    ended = jobs.wait(*programs.values(), *scripts.values())
+    for way in SLURM:
+        assert ended[programs[way]] == "COMPLETED" and ended[scripts[way]] == "FAILED: ended with exit code 3"
+        said = [line for line in jobs.logs(programs[way]).splitlines() if line.startswith(("tools", "rank"))]
+        assert sorted(line[:6] for line in said) == ["rank 0", "rank 1", "tools ", "tools "]
+        said = jobs.logs(scripts[way]).splitlines()
+        assert "tools 1.2" in said and f"/home/lab/inside-{way}/0000000001-00000001-step" in said
+    lab.run("mv /etc/slurm/plugstack.conf /etc/slurm/plugstack.off")
+    number = jobs.submit(IN_IMAGE, *SLURM["slurm"])
+    assert jobs.wait(number)[number] == "FAILED: ended with exit code 78"
+    assert "neither pyxis, apptainer" in jobs.logs(number)
+    lab.run("mv /etc/slurm/plugstack.off /etc/slurm/plugstack.conf")
 
 
 @pytest.mark.parametrize("text, said", [
@@ -240,8 +288,7 @@ def test_one_list_shows_them_all(lab: Lab) -> None:
     ("{name: a, command: [a], tenant: nobody}", "nobody"),
     ("{name: 'a;b', command: [a]}", "name"),
 ])  # fmt: skip
-def test_bad_jobs_never_reach_it(lab: Lab, tmp_path: Path, text: str, said: str) -> None:
+def test_bad_jobs_never_reach_it(lab: Lab, text: str, said: str) -> None:
     lab.put("/home/lab/job.yaml", text)
-    words = ["submit", "/home/lab/job.yaml", "--on", "/home/lab/cluster.yaml", *WAYS["ssh"]]
-    done = lab.supercloud(*words, check=False)
+    done = lab.supercloud("submit", "/home/lab/job.yaml", "--on", "/home/lab/pod.yaml", *WAYS["ssh"], check=False)
     assert done.returncode == 2 and said in done.stderr

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-import json
+import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from answers import clear
-from bundles import written
+from answers import clear, job
 from installed import Slurm
+from jobs_lab import NODES, Jobs, cluster_lab, contract
 from lab import Lab
 
-SPEC = """\
-name: pod
-site: {kind: onprem, location: stockholm}
-scheduler: {kind: slurm, version: "VERSION"}
-pools: [{name: train, machine: dgx-h100, nodes: 4}]
-tenants: [{name: llm, users: [lab]}]
-"""
-NODES = "train-[0001-0004]"
 KEY = "/etc/slurm/jwt_hs256.key"
 OVERLAY = ("AuthAltTypes=auth/jwt", f"AuthAltParameters=jwt_key={KEY}")
 URL = "http://127.0.0.1:6820"
+VIA = ("--engine", "slurm", "--via", URL)
 
 
 @pytest.fixture(scope="module")
-def lab(slurm_new: Slurm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    release = ".".join(f"{part:02d}" for part in slurm_new.release)
-    cluster = written(SPEC.replace("VERSION", release), tmp_path_factory.mktemp("rest"))
-    with Lab(cluster.folder, slurm_new.rootfs, OVERLAY) as lab:
-        lab.put("/home/lab/cluster.yaml", cluster.spec.read_text())
+def jobs(slurm_new: Slurm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
+    with cluster_lab(slurm_new, tmp_path_factory.mktemp("rest"), overlay=OVERLAY) as lab:
         lab.run(f"dd if=/dev/urandom of={KEY} bs=32 count=1 status=none; chown slurm {KEY}; chmod 600 {KEY}")
         lab.run("cat >>/etc/slurm/slurmdbd.conf", input="\n".join([*OVERLAY, ""]))
         lab.start()
@@ -40,13 +29,13 @@ def lab(slurm_new: Slurm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         lab.spawn("slurmrestd", command, env={"SLURM_JWT": "daemon"})
         lab.wait_for("slurmrestd answers", lambda: lab.run(f"curl -s -o /dev/null {URL}/openapi", check=False)
                      .returncode == 0)  # fmt: skip
-        yield lab
+        token = lab.run("scontrol token username=lab lifespan=3600").stdout.strip()
+        yield Jobs(lab, {"SLURM_JWT": token.partition("=")[2]})
 
 
 @pytest.fixture
-def token(lab: Lab) -> dict[str, str]:
-    said = lab.run("scontrol token username=lab lifespan=3600").stdout.strip()
-    return {"SLURM_JWT": said.partition("=")[2]}
+def lab(jobs: Jobs) -> Lab:
+    return jobs.lab
 
 
 @pytest.fixture(autouse=True)
@@ -56,52 +45,48 @@ def _idle(lab: Lab) -> Iterator[None]:
     lab.wait_nodes(NODES, 4)
 
 
-def submit(lab: Lab, token: dict[str, str], text: str) -> int:
-    lab.put("/home/lab/job.yaml", text)
-    words = ["submit", "/home/lab/job.yaml", "--on", "/home/lab/cluster.yaml", "--engine", "slurm", "--via", URL]
-    return int(lab.supercloud(*words, env=token).stdout)
+def test_the_contract_of_engines(jobs: Jobs, lab: Lab) -> None:
+    contract(lab, f"slurm={URL}", env=jobs.env)
 
 
-def wait(lab: Lab, token: dict[str, str], number: int) -> str:
-    return lab.supercloud("wait", str(number), timeout=120, check=False, env=token).stdout.strip()
-
-
-def record(lab: Lab, token: dict[str, str], number: int) -> dict[str, Any]:
-    rows = json.loads(lab.supercloud("jobs", "--json", env=token).stdout)
-    return next(row for row in rows if row["id"] == number)
-
-
-def test_a_job_of_two_nodes(lab: Lab, token: dict[str, str]) -> None:
-    text = """\
+def test_jobs_of_all_kinds(jobs: Jobs, lab: Lab) -> None:
+    two = jobs.submit("""\
 name: two
 command: [sh, -c, 'echo "rank $RANK of $WORLD_SIZE sees $CUDA_VISIBLE_DEVICES"']
 accelerators: {count: 16}
 time_limit: 5 min
 tenant: llm
-"""
-    number = submit(lab, token, text)
-    assert wait(lab, token, number) == "COMPLETED"
-    said = sorted(lab.supercloud("logs", str(number), env=token).stdout.splitlines())
-    assert said == [f"rank {rank} of 2 sees 0,1,2,3,4,5,6,7" for rank in range(2)]
+""", *VIA)  # fmt: skip
+    bad = jobs.submit("{name: bad, command: [sh, -c, sleep 2; exit 3], tenant: llm}", *VIA)
+    array = jobs.submit("{name: array, command: [sh, -c, 'exit $SUPERCLOUD_ARRAY_INDEX'], array: 3, tenant: llm}", *VIA)
+    held = "until [ -e /home/lab/go ]; do sleep 0.2; done"
+    first = jobs.submit(f"{{name: first, command: [sh, -c, '{held}'], tenant: llm}}", *VIA)
+    second = jobs.submit(f"{{name: second, command: ['true'], tenant: llm, after: ['{first}']}}", *VIA)
+    lab.run("touch /home/lab/go")
+    ended = jobs.wait(two, bad, array, second)
+    assert (ended[two], ended[bad], ended[second]) == ("COMPLETED", "FAILED: ended with exit code 3", "COMPLETED")
+    assert ended[array].startswith("FAILED: 2 of 3 tasks")
+    assert sorted(jobs.logs(two).splitlines()) == [f"rank {rank} of 2 sees 0,1,2,3,4,5,6,7" for rank in range(2)]
 
 
-def test_a_job_that_fails_an_array_and_an_order(lab: Lab, token: dict[str, str]) -> None:
-    bad = submit(lab, token, "{name: bad, command: [sh, -c, sleep 2; exit 3], tenant: llm}")
-    text = "{name: array, command: [sh, -c, 'exit $SUPERCLOUD_ARRAY_INDEX'], array: 3, tenant: llm}"
-    array = submit(lab, token, text)
-    first = submit(lab, token, "{name: first, command: [sleep, '3'], tenant: llm}")
-    second = submit(lab, token, f"{{name: second, command: ['true'], tenant: llm, after: ['{first}']}}")
-    assert wait(lab, token, bad) == "FAILED: ended with exit code 3"
-    assert wait(lab, token, array).startswith("FAILED: 2 of 3 tasks")
-    assert wait(lab, token, second) == "COMPLETED"
+def test_licences_and_a_deadline_reach_it(jobs: Jobs, lab: Lab) -> None:
+    text = "{name: held, command: [sleep, '600'], tenant: llm, licenses: {solver: 2}, deadline: 2 h, time_limit: 1 h}"
+    one, two = jobs.submit(text, *VIA), jobs.submit(text, *VIA)
+    lab.wait_for("one waits", lambda: "licences" in jobs.record(two)["reason"], interval=0.5)
+    shown = job(lab, jobs.record(one)["ref"])
+    assert shown["Licenses"] == "solver:2"
+    left = int(lab.run(["date", "-d", shown["Deadline"], "+%s"]).stdout) - time.time()
+    assert 7000 < left <= 7200
+    for number in (one, two):
+        lab.supercloud("cancel", str(number), env=jobs.env)
 
 
-def test_cancel_and_a_refusal(lab: Lab, token: dict[str, str]) -> None:
-    number = submit(lab, token, "{name: long, command: [sleep, '600'], tenant: llm}")
-    lab.wait_for("it runs", lambda: record(lab, token, number)["state"] == "RUNNING", interval=0.5)
-    lab.supercloud("cancel", str(number), env=token)
-    assert wait(lab, token, number) == "CANCELLED: cancelled"
+def test_cancel_and_a_refusal(jobs: Jobs, lab: Lab) -> None:
+    number = jobs.submit("{name: long, command: [sleep, '600'], tenant: llm}", *VIA)
+    lab.wait_for("it runs", lambda: jobs.record(number)["state"] == "RUNNING", interval=0.5)
+    lab.supercloud("cancel", str(number), env=jobs.env)
+    assert jobs.wait(number)[number] == "CANCELLED: cancelled"
     lab.put("/home/lab/job.yaml", "{name: high, command: ['true'], tenant: llm}")
-    words = ["submit", "/home/lab/job.yaml", "--on", "/home/lab/cluster.yaml", "--engine", "slurm", "--via", URL]
+    words = ["submit", "/home/lab/job.yaml", "--on", "/home/lab/pod.yaml", *VIA]
     done = lab.supercloud(*words, env={"SLURM_JWT": "x.y.z"}, check=False)
     assert done.returncode == 1 and "slurm" in done.stderr.lower()

@@ -1,9 +1,11 @@
 #!/bin/bash
-# ssh-layer.sh ROOTFS CACHE: a folder with what ROOTFS lacks of sshd and ssh, to be copied over it; prints its path.
-# Nothing is installed in ROOTFS itself: the packages that are missing are fetched and unpacked.
+# layer.sh ROOTFS CACHE PACKAGE...: a folder with what ROOTFS lacks of these packages, to be copied over it; prints its
+# path. Nothing is installed in ROOTFS itself: the packages that are missing are fetched and unpacked.
 set -euo pipefail
 root=$1 cache=$2
-layer=$cache/ssh-over$(realpath "$root" | tr / -)
+shift 2
+release=$(sed -n 's/^VERSION_CODENAME=//p' "$root/etc/os-release")   # what the packages fit: not where ROOTFS is
+layer=$cache/layer-${release:?}-$1
 mkdir -p "$cache"
 exec 9>"$layer.lock"
 flock 9
@@ -15,12 +17,13 @@ if [ ! -e "$layer/complete" ]; then
     # shellcheck disable=SC2016  # for the shell inside
     unshare -m --propagation private -- bash -euc '
         root=$1 packages=$2
+        shift 2
         [ "$root" = / ] || { mount -t proc proc "$root/proc"; mount --bind /dev "$root/dev"; }
         mount --bind "$packages" "$root/var/cache/apt/archives"
         mkdir -p "$packages/partial"
         chroot "$root" apt-get install -y -q --download-only --no-install-recommends -o Acquire::Retries=5 \
-            openssh-server openssh-client
-    ' inner "$root" "$layer/packages" >&2
+            "$@"
+    ' inner "$root" "$layer/packages" "$@" >&2
     for package in "$layer"/packages/*.deb; do dpkg-deb -x "$package" "$layer/root"; done
     # where /lib and /sbin are links into /usr, as everywhere today, a folder over the link would hide all that is there
     for folder in lib sbin bin lib64; do

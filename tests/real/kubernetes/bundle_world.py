@@ -1,0 +1,129 @@
+"""Rendered bundles for the real parts: every example and variant of the hermetic tests, and what a server can judge."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+from kube_binaries import built
+from kube_lab import Lab
+from kube_managers import documents
+from samples import ROOT
+
+sys.path.append(str(ROOT / "tests" / "targets" / "kubernetes"))
+
+from kube_schemas import kinds  # noqa: E402
+from kube_specs import bundles, by_kind, objects_of  # noqa: E402
+
+from supercloud.catalog.kubernetes_parts import Chart  # noqa: E402
+from supercloud.jobs.engines.kubernetes.api import Api  # noqa: E402
+from supercloud.primitives.bundle import Bundle  # noqa: E402
+
+__all__ = ["BUNDLES", "Served", "all_objects", "by_kind", "chart_folder", "charted", "cluster_objects", "define",
+           "objects_of", "templated"]  # fmt: skip
+
+BUNDLES = bundles()
+
+
+def cluster_objects(bundle: Bundle) -> list[dict[str, Any]]:
+    """What kustomize makes of the root: no namespaces of charts, and no object that is only there for itself."""
+    before = len(objects_of(bundle, "namespaces"))
+    local = "config.kubernetes.io/local-config"
+    return [item for item in objects_of(bundle)[before:] if local not in item["metadata"].get("annotations", {})]
+
+
+def all_objects(bundle: Bundle) -> list[dict[str, Any]]:
+    """What is applied to a cluster by hand or by a GitOps controller, and what the controller itself is told."""
+    wrappers = [path for path in bundle if path.startswith("gitops/")]
+    return [*objects_of(bundle), *(item for path in wrappers for item in yaml.safe_load_all(bundle[path]))]
+
+
+def define(lab: Lab) -> None:
+    """Let a server know the custom resources that bundles have besides those of the lab's own managers."""
+    files = sorted((built("tools") / "manifests" / "crds").glob("*/*.yaml"))
+    crds = [item for item in documents(*files) if item["kind"] == "CustomResourceDefinition"]
+    lab.apply(*crds)
+    for item in crds:
+        group, version = item["spec"]["group"], item["spec"]["versions"][-1]["name"]
+        lab.until(lambda path=f"/apis/{group}/{version}/{item['spec']['names']['plural']}": lab.api.get(path))  # type: ignore[misc]
+
+
+def chart_folder(chart: str) -> Path | None:
+    """The files of a chart; None for those that are not to be had as part of a Go module."""
+    found = [path.parent for path in (built("tools") / "manifests" / "charts" / chart).glob("*/Chart.yaml")]
+    return found[0] if found else None
+
+
+def templated(chart: Chart, release: str, values: str, folder: Path) -> list[dict[str, Any]]:
+    """What helm makes of a chart with rendered values, for a release of Kubernetes."""
+    (folder / "values.yaml").write_text(values)
+    env = {**os.environ, **{f"HELM_{part}_HOME": str(folder) for part in ("CACHE", "CONFIG", "DATA")}}
+    words = [built("tools") / "bin" / "helm", "template", chart.name, chart_folder(chart.name), "--include-crds",
+             "--namespace", chart.namespace, "--kube-version", release, "--values", folder / "values.yaml"]  # fmt: skip
+    done = subprocess.run(list(map(str, words)), env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, f"{chart.name}: {done.stderr}"
+    return [item for item in yaml.load_all(done.stdout, yaml.CSafeLoader) if item]
+
+
+def charted() -> dict[str, tuple[Chart, str, str]]:
+    """Every chart whose files are here with each distinct rendering of its values, and a release of Kubernetes."""
+    found: dict[str, tuple[Chart, str, str]] = {}
+    seen: set[tuple[str, str, str]] = set()
+    for name, (plan, bundle) in BUNDLES.items():
+        facts = plan.scheduler.kubernetes
+        assert facts and facts.release
+        for chart in facts.charts:
+            item = (chart.name, chart.version, bundle[f"charts/{chart.name}.yaml"].partition("\n")[2])
+            if chart_folder(chart.name) and item not in seen:
+                seen.add(item)
+                found[f"{chart.name}-{name}"] = (chart, facts.release.patch, item[2])
+    return found
+
+
+class Served:
+    """What an API server serves, looked up once, and the paths of its objects."""
+
+    def __init__(self, api: Api):
+        self.api = api
+        self._groups: dict[str, dict[str, tuple[str, bool]]] = {}
+
+    def path(self, item: dict[str, Any]) -> str | None:
+        """Where an object lies; None for kinds the server does not have."""
+        version, kind = item["apiVersion"], item["kind"]
+        if (version, kind) in kinds():
+            return None
+        found = self._kinds(version).get(kind)
+        if found is None:
+            return None
+        plural, namespaced = found
+        root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+        space = f"/namespaces/{item['metadata'].get('namespace', 'default')}" if namespaced else ""
+        return f"{root}{space}/{plural}/{item['metadata']['name']}"
+
+    def _kinds(self, version: str) -> dict[str, tuple[str, bool]]:
+        if version not in self._groups:
+            group = version.partition("/")[0] if "/" in version else ""
+            served = {"v1"} if not group else {
+                f"{item['name']}/{one['version'].rpartition('/')[2] if '/' in one['version'] else one['version']}"
+                for item in self.api.get("/apis")["groups"] for one in item["versions"]
+            }  # fmt: skip
+            root = f"/apis/{version}" if group else f"/api/{version}"
+            listed = self.api.get(root)["resources"] if version in served else []
+            self._groups[version] = {
+                entry["kind"]: (entry["name"], entry["namespaced"]) for entry in listed if "/" not in entry["name"]
+            }
+        return self._groups[version]
+
+    def put(self, item: dict[str, Any], dry: bool) -> bool:
+        """Server-side apply with strict validation; False where the server does not have the kind."""
+        path = self.path(item)
+        if path is None:
+            return False
+        more = {"dryRun": "All"} if dry else {}
+        self.api.patch(path, item, "application/apply-patch+yaml", fieldManager="bundle", force="true",
+                       fieldValidation="Strict", **more)  # fmt: skip
+        return True

@@ -1,0 +1,172 @@
+"""A whole cluster on loopback: a real control plane, Kueue, JobSet and LeaderWorkerSet, on nodes that KWOK plays.
+
+Nothing is left behind when it is closed: every process is ended by its id, its folder is the caller's, and what etcd
+keeps lies in memory.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import kube_control_plane
+import kube_nodes
+from kube_binaries import built
+from kube_certificates import ADMIN, Certificates, made, token_of
+from kube_managers import Managers, documents
+from kube_nodes import Node
+from kube_processes import Processes
+
+from supercloud.jobs.engines.kubernetes.api import Api, Cluster, Refusal
+
+Json = dict[str, Any]
+
+_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_HOOKS = "/apis/admissionregistration.k8s.io/v1"
+_JOBS = ("/apis/jobset.x-k8s.io/v1alpha2/namespaces/{}/jobsets", "/apis/batch/v1/namespaces/{}/jobs",
+         "/api/v1/namespaces/{}/pods")  # fmt: skip
+_SYSTEM = ("kueue-system", "jobset-system", "lws-system")
+
+
+class Lab:
+    """Started by ``with``.
+
+    ``nodes`` are there when it has started, ``kueue`` is what Kueue's configuration says, ``people`` are known by name
+    and group besides the administrator.
+    """
+
+    def __init__(self, folder: Path, nodes: Iterable[Node] = (), kueue: Json | None = None,
+                 people: Mapping[str, str] | None = None):  # fmt: skip
+        self.folder, self._nodes, self._kueue, self._people = folder, list(nodes), kueue, people or {}
+        self.built = built()
+        self.processes = Processes(self.built / "bin", folder)
+        self.server, self.token = "", ADMIN
+        self.kubeconfig = folder / "admin.kubeconfig"
+        self._data = Path(tempfile.mkdtemp(prefix="supercloud-etcd-", dir="/dev/shm"))
+        self._paths: dict[tuple[str, str], tuple[str, bool]] = {}
+
+    def __enter__(self) -> Self:
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End it."""
+        self.processes.stop()
+        shutil.rmtree(self._data, ignore_errors=True)
+
+    def _start(self) -> None:
+        self.keys: Certificates = made(self.folder / "pki", self._people)
+        self.server, self.kubeconfig = kube_control_plane.start(self.processes, self.keys, self._data / "data")
+        self.api = Api(Cluster(config_file=self.kubeconfig))
+        kube_nodes.start(self.processes, self.built / "manifests", self.keys, self.kubeconfig)
+        managers = Managers(self.built / "manifests", self.processes, self.keys)
+        for name in _SYSTEM:
+            self.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        self._define(managers.resources())
+        managers.start(self.kubeconfig, self._kueue)
+        for item in managers.webhooks():
+            self._apply(item, f"{_HOOKS}/{item['kind'].lower()}s")
+        self.add(self._nodes)
+
+    # -- objects -----------------------------------------------------------------------------------------------------
+
+    def apply(self, *items: Json) -> None:
+        """Server-side apply, with unknown fields refused; kinds are looked up, so custom resources go as well."""
+        for item in items:
+            path, namespaced = self._path(item["apiVersion"], item["kind"])
+            space = item["metadata"].get("namespace", "default")
+            version, _, plural = path.rpartition("/")
+            self._apply(item, f"{version}/namespaces/{space}/{plural}" if namespaced else path)
+
+    def _apply(self, item: Json, path: str) -> Json:
+        return self.api.patch(f"{path}/{item['metadata']['name']}", item, "application/apply-patch+yaml",
+                              fieldManager="lab", force="true", fieldValidation="Strict")  # fmt: skip
+
+    def _path(self, version: str, kind: str) -> tuple[str, bool]:
+        if (version, kind) not in self._paths:
+            root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+            for found in self.api.get(root)["resources"]:
+                if "/" not in found["name"]:
+                    self._paths[version, found["kind"]] = (f"{root}/{found['name']}", found["namespaced"])
+        return self._paths[version, kind]
+
+    def load(self, *names: str) -> None:
+        """Define custom resources of others, as crds.txt names them."""
+        for name in names:
+            files = sorted((self.built / "manifests" / "crds" / name).glob("*.yaml"))
+            assert files, f"crds.txt has no {name}"
+            self._define(item for item in documents(*files) if item["kind"] == "CustomResourceDefinition")
+
+    def _define(self, items: Iterable[Json]) -> None:
+        with ThreadPoolExecutor(4) as threads:
+            names = [item["metadata"]["name"] for item in threads.map(lambda item: self._apply(item, _CRDS), items)]
+        for name in names:
+            self.until(lambda name=name: any(  # type: ignore[misc]
+                found["type"] == "Established" and found["status"] == "True"
+                for found in self.api.get(f"{_CRDS}/{name}").get("status", {}).get("conditions") or ()))  # fmt: skip
+
+    # -- nodes -------------------------------------------------------------------------------------------------------
+
+    def add(self, nodes: Iterable[Node]) -> None:
+        """Add nodes and wait until they take work."""
+        names = {node.name for node in nodes}
+        with ThreadPoolExecutor(8) as threads:
+            list(threads.map(lambda node: self.api.post("/api/v1/nodes", node.body()), nodes))
+        self.until(lambda: names <= set(self._ready()))
+
+    def _ready(self) -> Iterator[str]:
+        for node in self.api.pages("/api/v1/nodes"):
+            ready = any(item["type"] == "Ready" and item["status"] == "True"
+                        for item in node["status"].get("conditions") or ())  # fmt: skip
+            new = any(taint["key"].startswith("node.kubernetes.io/") for taint in node["spec"].get("taints") or ())
+            if ready and not new:
+                yield node["metadata"]["name"]
+
+    def taint(self, node: str, *taints: Json) -> None:
+        """Set a node's taints: NoExecute takes the pods off it."""
+        self.api.patch(f"/api/v1/nodes/{node}", {"spec": {"taints": list(taints)}})
+
+    # -- people ------------------------------------------------------------------------------------------------------
+
+    def kubeconfig_of(self, person: str, namespace: str) -> Path:
+        """How one of ``people`` reaches it."""
+        path = self.folder / f"{person}.kubeconfig"
+        return self.keys.kubeconfig(path, self.server, token_of(person), namespace)
+
+    def clear(self, *namespaces: str) -> None:
+        """Delete all jobs of namespaces, and wait until their pods are gone.
+
+        Each kind by itself: the garbage collector learns of new kinds only every half minute.
+        """
+        paths = [path.format(name) for name in namespaces for path in _JOBS]
+        for path in paths:
+            self.api.delete(path, {"propagationPolicy": "Background"})
+        for path in paths:
+            self.until(lambda path=path: not list(self.api.pages(path)), 60)  # type: ignore[misc]
+
+    @staticmethod
+    def until(question: Callable[[], Any], seconds: float = 30.0) -> Any:
+        """The answer, as soon as it is true."""
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                answer = question()
+            except Refusal:
+                answer = None
+            if answer:
+                return answer
+            assert time.monotonic() < end, "it never became true"
+            time.sleep(0.05)

@@ -1,0 +1,79 @@
+"""Programs that run as long as a lab: started with a log each, asked whether they are ready, ended by their own id."""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+
+_PATIENCE = 90.0  # seconds
+_GRACE = 3.0  # the API server drains watches for a minute once etcd is gone; its state is thrown away anyway
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody has, all different."""
+    sockets = [socket.socket() for _ in range(count)]
+    for item in sockets:
+        item.bind(("127.0.0.1", 0))
+    ports = [item.getsockname()[1] for item in sockets]
+    for item in sockets:
+        item.close()
+    return ports
+
+
+class Processes:
+    """The programs of one lab."""
+
+    def __init__(self, programs: Path, folder: Path):
+        self.programs, self.folder = programs, folder
+        self.running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, name: str, flags: Mapping[str, object], env: Mapping[str, str] | None = None) -> None:
+        """Start a program; it ends with the lab, whatever becomes of it."""
+        words = [f"--{flag}={value}" for flag, value in flags.items()]
+        with open(self.folder / f"{name}.log", "wb") as log:
+            self.running[name] = subprocess.Popen(
+                [self.programs / name, *words], stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=self.folder,
+                start_new_session=True, env={**os.environ, "GOGC": "200", **(env or {})},
+            )  # fmt: skip
+
+    def ready(self, name: str, url: str, token: str = "") -> None:
+        """Wait until a program answers 200."""
+        end = time.monotonic() + _PATIENCE
+        while not _answers(url, token):
+            died = self.running[name].poll() is not None
+            assert not died and time.monotonic() < end, f"{name} is not ready:\n{self.log(name)}"
+            time.sleep(0.05)
+
+    def log(self, name: str, lines: int = 30) -> str:
+        """The end of what it printed."""
+        text = (self.folder / f"{name}.log").read_text(errors="replace")
+        return "\n".join(text.splitlines()[-lines:])
+
+    def stop(self) -> None:
+        """End everything that was started here."""
+        for process in reversed(self.running.values()):
+            process.terminate()
+        end = time.monotonic() + _GRACE
+        for process in self.running.values():
+            try:
+                process.wait(max(0.0, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _answers(url: str, token: str) -> bool:
+    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
+    context = ssl._create_unverified_context() if url.startswith("https") else None
+    try:
+        with urllib.request.urlopen(request, timeout=2, context=context) as answer:
+            return bool(answer.status == 200)
+    except (OSError, urllib.error.URLError):
+        return False

@@ -1,0 +1,178 @@
+"""A cluster as its spec declares it: the rendered bundle applied to a lab, on nodes of the plan's names and sizes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from kube_lab import Lab
+from kube_managers import documents
+from kube_nodes import Node
+
+import supercloud as sc
+from supercloud.jobs.reconcile import reconcile
+from supercloud.jobs.records import JobRecord
+from supercloud.jobs.store import Store
+from supercloud.plan.model import PoolPlan
+
+Json = dict[str, Any]
+
+_APPLIED = ("nodes", "tenants", "queues")  # the other folders are for charts that are not here
+
+
+class World:
+    """One spec, rendered and applied. ``with`` starts its lab."""
+
+    def __init__(self, text: str, folder: Path, people: Mapping[str, str] | None = None):
+        self.folder = folder
+        self.spec = folder / "cluster.yaml"
+        self.spec.write_text(text)
+        self.plan = sc.resolve(sc.load(self.spec))
+        assert not self.plan.errors, self.plan.errors
+        sc.render(self.plan, "kubernetes").write(folder / "bundle")
+        self.bundle = folder / "bundle"
+        values = yaml.safe_load((self.bundle / "charts" / "kueue.yaml").read_text())
+        kueue = yaml.safe_load(values["managerConfig"]["controllerManagerConfigYaml"])
+        nodes = [Node(host, allocatable=_has(pool)) for pool in self.plan.pools for host in pool.hosts]
+        (folder / "lab").mkdir()
+        self.lab = Lab(folder / "lab", nodes, {"namespace": "kueue-system"} | kueue, people)
+
+    def __enter__(self) -> World:
+        self.lab.__enter__()
+        try:
+            self.apply()
+        except BaseException:
+            self.lab.close()
+            raise
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.lab.close()
+
+    def apply(self) -> None:
+        """What install.sh does after the charts, and one run of the job that labels nodes."""
+        for folder in _APPLIED:
+            self.lab.apply(*self._objects(folder))
+        for tenant in self.plan.tenants:
+            self.lab.until(lambda name=tenant.name: self._active(name))  # type: ignore[misc]
+        self._label()
+
+    def _objects(self, folder: str) -> Iterator[Json]:
+        """In the order of its kustomization; a CronJob would run where there are kubelets."""
+        listed = yaml.safe_load((self.bundle / folder / "kustomization.yaml").read_text())["resources"]
+        for item in documents(*(self.bundle / folder / name for name in listed)):
+            if item["kind"] != "CronJob":
+                yield item
+
+    def _active(self, queue: str) -> bool:
+        found = self.lab.api.get(f"/apis/kueue.x-k8s.io/v1beta2/clusterqueues/{queue}")
+        return any(item["type"] == "Active" and item["status"] == "True"
+                   for item in found.get("status", {}).get("conditions") or ())  # fmt: skip
+
+    def _label(self) -> None:
+        """The rendered script, on the rendered table, with the rights of nobody but an administrator here."""
+        table = self.folder / "table"
+        table.mkdir(exist_ok=True)
+        for item in documents(self.bundle / "nodes" / "labels.yaml"):
+            if item["kind"] == "ConfigMap":
+                for name, text in item["data"].items():
+                    (table / name).write_text(text)
+        where = {"KUBE_SERVER": self.lab.server, "KUBE_TOKEN": self.lab.token,
+                 "KUBE_CA": str(self.lab.keys.folder / "ca.crt")}  # fmt: skip
+        subprocess.run([sys.executable, table / "label_nodes.py", table], check=True, env={**os.environ, **where},
+                       capture_output=True, timeout=120)  # fmt: skip
+
+    # -- the product -------------------------------------------------------------------------------------------------
+
+    def supercloud(self, *words: str, check: bool = True, kubeconfig: Path | None = None) -> str:
+        """What the command line prints; its state folder is this world's."""
+        env = {**os.environ, "KUBECONFIG": str(kubeconfig or self.lab.kubeconfig),
+               "SUPERCLOUD_STATE": str(self.folder / "state")}  # fmt: skip
+        done = subprocess.run([sys.executable, "-m", "supercloud", *words], env=env, capture_output=True, text=True,
+                              timeout=180)  # fmt: skip
+        assert not check or done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
+        return done.stdout.strip() if check else done.stdout + done.stderr
+
+    def submit(self, kubeconfig: Path | None = None, **job: Any) -> int:
+        """Submit a job by its fields; its number."""
+        return int(self.supercloud("submit", str(self.job(**job)), "--on", str(self.spec), "--engine", "kubernetes",
+                                   kubeconfig=kubeconfig))  # fmt: skip
+
+    def job(self, **fields: Any) -> Path:
+        """A job file."""
+        path = self.folder / f"{fields.get('name', 'job')}.yaml"
+        said = {"name": "job", "image": "registry.example.com/train:1", "command": ["sleep", "600"], "tenant": "llm"}
+        path.write_text(yaml.safe_dump(said | fields))
+        return path
+
+    def record(self, number: int) -> JobRecord:
+        """What the store says of a job, after asking the cluster as ``supercloud jobs`` does."""
+        with Store(self.folder / "state") as store:
+            problems = reconcile(store, [number])
+            assert not problems, problems
+            return store.get(number)
+
+    def listed(self, number: int) -> Json:
+        """What ``supercloud jobs`` prints of a job."""
+        rows: list[Json] = json.loads(self.supercloud("jobs", "--json", "--limit", "1000"))
+        return next(row for row in rows if row["id"] == number)
+
+    def reaches(self, number: int, state: str, attempt: int = 0) -> JobRecord:
+        """The job as it is once it is in a state, and in a later start than before."""
+
+        def look() -> JobRecord | None:
+            found = self.record(number)
+            return found if found.state == state and found.attempt >= attempt else None
+
+        reached: JobRecord = self.lab.until(look, 90)
+        return reached
+
+    def objects(self, number: int) -> Json:
+        """A job's JobSet."""
+        key = self.record(number).key
+        for item in self.lab.api.pages("/apis/jobset.x-k8s.io/v1alpha2/jobsets"):
+            if item["metadata"]["annotations"].get("supercloud.dev/key") == key:
+                return item
+        raise AssertionError(f"job {number} has no JobSet")
+
+    def hosts(self, number: int) -> list[str]:
+        """The nodes its pods run on, as soon as all of them are on one."""
+        body = self.objects(number)
+        space, name = body["metadata"]["namespace"], body["metadata"]["name"]
+        count = body["spec"]["replicatedJobs"][0]["template"]["spec"]["parallelism"]
+
+        def look() -> list[str] | None:
+            pods = self.lab.api.pages(f"/api/v1/namespaces/{space}/pods", labelSelector=f"supercloud.dev/object={name}")
+            found = sorted(pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName")
+                           and not pod["metadata"].get("deletionTimestamp"))  # fmt: skip
+            return found if len(found) == count else None
+
+        return list(self.lab.until(look, 60))
+
+    def groups(self, level: str, hosts: list[str]) -> dict[str, int]:
+        """Groups of a level that hosts lie in, by the labels of the real nodes, with the number of hosts in each."""
+        found: dict[str, int] = {}
+        for host in hosts:
+            labels = self.lab.api.get(f"/api/v1/nodes/{host}")["metadata"]["labels"]
+            group = labels[f"topology.supercloud.dev/{level}"]
+            found[group] = found.get(group, 0) + 1
+        return found
+
+    def clear(self) -> None:
+        """Delete everybody's jobs."""
+        self.lab.clear(*(tenant.name for tenant in self.plan.tenants))
+
+
+def _has(pool: PoolPlan) -> dict[str, str]:
+    """What the kubelet of a node of a pool would say it has."""
+    cpu, memory = pool.machine.cpu, pool.machine.memory
+    has = {"cpu": str(cpu.threads if cpu else 8), "memory": f"{int(memory.base) if memory else 2**36}"}
+    if pool.accelerator and pool.accelerator.kubernetes:
+        has[pool.accelerator.kubernetes] = str(pool.per_node)
+    return has

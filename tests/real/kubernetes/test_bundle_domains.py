@@ -1,0 +1,101 @@
+"""A rendered NVL72 cluster before real Kueue: jobs that claim a channel of shared memory, each within one domain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+from bundle_world import BUNDLES, Served, define, objects_of, templated
+from kube_lab import Lab
+from kube_nodes import Node
+
+from supercloud.plan.kubernetes_names import POOL, level_label, topology_of
+
+Json = dict[str, Any]
+PLAN, BUNDLE = BUNDLES["nvl72"]
+HOSTS = list(PLAN.pools[0].hosts)[:36]  # two domains
+NODE = {"cpu": "128", "memory": "800Gi", "nvidia.com/gpu": "4"}
+_WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/llm/workloads"
+
+
+@pytest.fixture(scope="module")
+def domains(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """Two domains with their labels, the classes of the driver's own chart, and what the driver makes of a domain."""
+    folder = tmp_path_factory.mktemp("domains")
+    values = yaml.safe_load(BUNDLE["charts/kueue.yaml"])["managerConfig"]["controllerManagerConfigYaml"]
+    facts = PLAN.scheduler.kubernetes
+    assert facts and facts.release
+    driver = facts.chart("nvidia-dra-driver")
+    assert driver is not None
+    with Lab(folder, [Node(host, allocatable=NODE) for host in HOSTS], yaml.safe_load(values)) as lab:
+        define(lab)
+        served = Served(lab.api)
+        for item in objects_of(BUNDLE):
+            served.put(item, dry=False)
+        chart = templated(driver, facts.release.patch, BUNDLE["charts/nvidia-dra-driver.yaml"], folder)
+        lab.apply(*(item for item in chart if item["kind"] == "DeviceClass"))
+        for name, class_name in (("train-nvlink-channel", "compute-domain-default-channel.nvidia.com"),
+                                 ("another", "compute-domain-daemon.nvidia.com")):  # fmt: skip
+            lab.apply(_template(name, class_name))
+        for host in HOSTS:
+            lab.api.patch(f"/api/v1/nodes/{host}", {"metadata": {"labels": _place(host)}})
+        yield lab
+
+
+def _template(name: str, class_name: str) -> Json:
+    requests = [{"name": "channel", "exactly": {"deviceClassName": class_name}}]
+    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate",
+            "metadata": {"name": name, "namespace": "llm"},
+            "spec": {"spec": {"devices": {"requests": requests}}}}  # fmt: skip
+
+
+def _place(host: str) -> dict[str, str]:
+    levels = topology_of(PLAN, PLAN.pools[0]).levels
+    found = {level_label(level.name): group.name for level in levels for group in level.groups
+             if host in set(group.hosts)}  # fmt: skip
+    return {POOL: "train", **found}
+
+
+def _job(name: str, pods: int, template: str) -> Json:
+    near = {"kueue.x-k8s.io/podset-required-topology": level_label("scale-up")}
+    main = {"name": "main", "image": "example.com/train:1",
+            "resources": {"claims": [{"name": "channel"}], "limits": {"nvidia.com/gpu": "4"}}}  # fmt: skip
+    spec = {"restartPolicy": "Never", "containers": [main],
+            "resourceClaims": [{"name": "channel", "resourceClaimTemplateName": template}]}  # fmt: skip
+    return {"apiVersion": "batch/v1", "kind": "Job",
+            "metadata": {"name": name, "namespace": "llm", "labels": {"kueue.x-k8s.io/queue-name": "llm"}},
+            "spec": {"suspend": True, "parallelism": pods, "completions": pods,
+                     "template": {"metadata": {"annotations": near}, "spec": spec}}}  # fmt: skip
+
+
+def _workloads(lab: Lab, job: str) -> list[Json]:
+    return [item for item in lab.api.pages(_WORKLOADS) if item["metadata"]["ownerReferences"][0]["name"] == job]
+
+
+def _said(lab: Lab, job: str, status: str) -> str | None:
+    """What Kueue says of a job's quota, as soon as it is of this status."""
+    for item in _workloads(lab, job):
+        for found in item.get("status", {}).get("conditions", []):
+            if (found["type"], found["status"]) == ("QuotaReserved", status):
+                return str(found["message"])
+    return None
+
+
+JOBS = [
+    ("whole", 18, "train-nvlink-channel", "True", "Quota reserved"),
+    ("over", 19, "train-nvlink-channel", "False", "allows to fit only 18 out of 19"),
+    ("strange", 1, "another", "False", "compute-domain-daemon.nvidia.com is not mapped"),
+]
+
+
+@pytest.mark.parametrize(("name", "pods", "template", "status", "said"), JOBS, ids=[job[0] for job in JOBS])
+def test_jobs_with_claims(domains: Lab, name: str, pods: int, template: str, status: str, said: str) -> None:
+    """A whole domain is admitted, more than a domain waits, and what nobody counts is not let in."""
+    domains.api.post("/apis/batch/v1/namespaces/llm/jobs", _job(name, pods, template))
+    try:
+        assert said in domains.until(lambda: _said(domains, name, status))
+    finally:
+        domains.api.delete(f"/apis/batch/v1/namespaces/llm/jobs/{name}")
+        domains.until(lambda: not _workloads(domains, name))

@@ -1,0 +1,204 @@
+"""Rendered files before the programs that will read them: promtool, kustomize, kubeadm, shellcheck."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from bundle_world import BUNDLES, by_kind, chart_folder, charted, cluster_objects, objects_of, templated
+from kube_binaries import built
+
+from supercloud.plan.model import Plan
+from supercloud.primitives.bundle import Bundle
+from supercloud.targets.schedulers.kubernetes.rules import power_limit
+
+Json = dict[str, Any]
+each = pytest.mark.parametrize(("plan", "bundle"), list(BUNDLES.values()), ids=list(BUNDLES))
+
+
+def ran(*words: object, cwd: Path | None = None) -> str:
+    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=300, cwd=cwd)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def rules_of(bundle: Bundle, folder: Path) -> tuple[Path, list[Json]]:
+    """The file of rules, and all alerts in it."""
+    [found] = by_kind(objects_of(bundle), "PrometheusRule").values()
+    path = folder / "rules.yaml"
+    path.write_text(yaml.safe_dump(found["spec"]))
+    return path, [rule for group in found["spec"]["groups"] for rule in group["rules"]]
+
+
+@each
+def test_promtool_takes_the_rules(plan: Plan, bundle: Bundle, tmp_path: Path) -> None:
+    path, rules = rules_of(bundle, tmp_path)
+    assert f"{len(rules)} rules found" in ran(built("tools") / "bin" / "promtool", "check", "rules", path)
+
+
+def gpu(metric: str, **labels: str) -> str:
+    words = {"Hostname": "train-0001", "gpu": "3", **labels}
+    return metric + "{" + ",".join(f'{key}="{value}"' for key, value in words.items()) + "}"
+
+
+def fired(tmp_path: Path, bundle: Bundle, series: list[tuple[str, str]], at: str, wanted: list[str]) -> None:
+    """promtool's own unit test: these samples fire exactly these alerts, and no other."""
+    path, rules = rules_of(bundle, tmp_path)
+    promtool = built("tools") / "bin" / "promtool"
+    # ALERTS has one series for each alert that is pending or firing
+    asked = 'count by (alertname) (ALERTS{alertstate="firing"})'
+    test = {
+        "rule_files": [path.name],
+        "evaluation_interval": "1m",
+        "tests": [{
+            "interval": "1m",
+            "input_series": [{"series": name, "values": values} for name, values in series],
+            "promql_expr_test": [{
+                "expr": asked,
+                "eval_time": at,
+                "exp_samples": [{"labels": f'{{alertname="{name}"}}', "value": 1} for name in sorted(wanted)],
+            }],
+        }],
+    }  # fmt: skip
+    (tmp_path / "test.yaml").write_text(yaml.safe_dump(test))
+    ran(promtool, "test", "rules", "test.yaml", cwd=tmp_path)
+
+
+BUSY = [(gpu("DCGM_FI_DEV_GPU_UTIL"), "98x60"), (gpu("DCGM_FI_DEV_FB_USED"), "70000x60"),
+        (gpu("DCGM_FI_DEV_GPU_TEMP"), "61x60"), (gpu("DCGM_FI_DEV_XID_ERRORS"), "0x60"),
+        (gpu("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL"), "0x60")]  # fmt: skip
+SAMPLES: list[tuple[str, list[tuple[str, str]], list[str]]] = [
+    ("a busy GPU", [], []),
+    ("fallen off the bus", [(gpu("DCGM_FI_DEV_XID_ERRORS", gpu="4"), "79x60")], ["GpuXid79"]),
+    ("an application's fault", [(gpu("DCGM_FI_DEV_XID_ERRORS", gpu="4"), "43x60")], ["GpuXid43"]),
+    ("an error of NVLink", [(gpu("DCGM_FI_DEV_XID_ERRORS", gpu="4"), "149x60")], ["GpuXid149"]),
+    ("hot", [(gpu("DCGM_FI_DEV_GPU_TEMP", gpu="4"), "86x60")], ["GpuHot"]),
+    ("too hot", [(gpu("DCGM_FI_DEV_GPU_TEMP", gpu="4"), "93x60")], ["GpuHot", "GpuTooHot"]),
+    ("memory", [(gpu("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", gpu="4"), "0x10 1x50")], ["GpuMemoryDoubleBitError"]),
+    ("rows", [(gpu("DCGM_FI_DEV_ROW_REMAP_FAILURE", gpu="4"), "1x60")], ["GpuRowRemapFailed"]),
+    ("links of NVLink", [(gpu("DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL", gpu="4"), "0+5x60")],
+     ["GpuNvlinkErrors"]),
+    ("stalled", [(gpu("DCGM_FI_DEV_GPU_UTIL", gpu="4"), "1x60"), (gpu("DCGM_FI_DEV_FB_USED", gpu="4"), "60000x60")],
+     ["GpuStalled"]),
+    ("a link is down", [('node_infiniband_physical_state_id{instance="train-0001",device="mlx5_0",port="1"}', "2x60")],
+     ["FabricLinkDown"]),
+    ("a link flaps",
+     [('node_infiniband_link_downed_total{instance="train-0001",device="mlx5_0",port="1"}', "0+1x60")],
+     ["FabricLinkFlaps"]),
+    ("a queue is shut", [('kueue_cluster_queue_status{cluster_queue="llm",status="active"}', "0x60")],
+     ["QueueInactive"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("series", "alerts"), [item[1:] for item in SAMPLES], ids=[item[0] for item in SAMPLES])
+def test_samples_fire_the_alert_that_is_meant(series: list[tuple[str, str]], alerts: list[str], tmp_path: Path) -> None:
+    fired(tmp_path, BUNDLES["onprem"][1], BUSY + series, "30m", alerts)
+
+
+@pytest.mark.parametrize(("watts", "alerts"), [(600, []), (900, ["RackPowerTrain"])])
+def test_a_rack_over_its_limit(watts: int, alerts: list[str], tmp_path: Path) -> None:
+    """Four nodes of eight GPUs: their measured power and the rest of the nodes, against the rack's own limit."""
+    plan, bundle = BUNDLES["powered"]
+    bound = power_limit(plan, plan.pools[0])
+    assert bound is not None
+    limit, rest = bound
+    assert (4 * (8 * 600 + rest) <= limit) and (4 * (8 * 900 + rest) > limit)
+    series = []
+    for number in range(1, 5):
+        host = f"train-000{number}"
+        labels = f'node="{host}",label_supercloud_dev_pool="train",label_supercloud_dev_rack="r1-1"'
+        series.append((f"kube_node_labels{{{labels}}}", "1x60"))
+        series += [(gpu("DCGM_FI_DEV_POWER_USAGE", Hostname=host, gpu=str(index)), f"{watts}x60") for index in range(8)]
+    fired(tmp_path, bundle, series, "30m", alerts)
+
+
+@each
+def test_kustomize_builds_the_tree(plan: Plan, bundle: Bundle, tmp_path: Path) -> None:
+    bundle.write(tmp_path / "tree")
+    found = yaml.load_all(ran(built("tools") / "bin" / "kustomize", "build", tmp_path / "tree"), yaml.CSafeLoader)
+    assert len([item for item in found if item]) == len(cluster_objects(bundle))
+
+
+def test_identifiers_are_filled_in(tmp_path: Path) -> None:
+    """What a stack puts out goes into one file, and from there into every volume."""
+    BUNDLES["aws"][1].write(tmp_path / "tree")
+    handles = tmp_path / "tree" / "storage" / "handles.yaml"
+    said = yaml.safe_load(handles.read_text())
+    said["data"] |= {"scratch.handle": "fs-1", "scratch.mountname": "abc", "home.server": "efs.example.com",
+                     "home.path": "/fsx", "data.bucketName": "corpus"}  # fmt: skip
+    handles.write_text(yaml.safe_dump(said))
+    built_tree = ran(built("tools") / "bin" / "kustomize", "build", tmp_path / "tree" / "storage")
+    items = list(yaml.load_all(built_tree, yaml.CSafeLoader))
+    volumes = by_kind(items, "PersistentVolume")
+    assert "default/storage-handles" not in by_kind(items, "ConfigMap")
+    lustre = volumes["vision-scratch"]["spec"]["csi"]
+    assert lustre["volumeHandle"] == "fs-1" and lustre["volumeAttributes"]["mountname"] == "abc/vision"
+    assert volumes["llm-home"]["spec"]["nfs"] == {"server": "efs.example.com", "path": "/fsx/llm"}
+    assert volumes["llm-data"]["spec"]["csi"]["volumeAttributes"]["bucketName"] == "corpus"
+
+
+CHARTED = charted()
+
+
+@pytest.mark.parametrize("key", list(CHARTED))
+def test_helm_takes_the_values(key: str, tmp_path: Path) -> None:
+    """Of the charts whose files could be had: they render, and know every value we give."""
+    chart, release, values = CHARTED[key]
+    assert len(templated(chart, release, values, tmp_path)) > 10
+    folder = chart_folder(chart.name)
+    assert folder is not None
+    known = yaml.safe_load((folder / "values.yaml").read_text())
+    assert not list(unknown(yaml.safe_load(values) or {}, known))
+
+
+def unknown(given: Json, known: Json, path: str = "") -> Iterator[str]:
+    """Values that a chart's own do not have; below an empty default anything goes."""
+    for name, value in given.items():
+        if name not in known:
+            yield f"{path}{name}"
+        elif isinstance(value, dict) and isinstance(known[name], dict) and known[name]:
+            yield from unknown(value, known[name], f"{path}{name}.")
+
+
+def test_a_wrong_value_is_seen() -> None:
+    assert list(unknown({"a": {"b": 1, "c": {"d": 2}}, "x": 1}, {"a": {"b": 0, "c": {}}})) == ["x"]
+
+
+def test_charts_that_helm_renders() -> None:
+    """What is proved, and with which versions: those that are locked. Of Kueue the newest release stands for all."""
+    parts = (Path(__file__).parent / "tools" / "parts.txt").read_text().splitlines()
+    taken = {line.split()[0].removeprefix("charts/"): line.split()[1].rpartition("@v")[2]
+             for line in parts if line.startswith("charts/")}  # fmt: skip
+    assert set(taken) == {"cilium", "jobset", "kueue", "lws", "nvidia-dra-driver"}
+    locked = {(chart.name, chart.version) for chart, _, _ in CHARTED.values()}
+    assert set(taken.items()) <= locked and {name for name, _ in locked} == set(taken)
+
+
+@each
+def test_kubeadm_takes_its_configuration(plan: Plan, bundle: Bundle, tmp_path: Path) -> None:
+    """Of the newest release; a host that joins has the file with the token, here it is a stand-in."""
+    files = {path: text for path, text in bundle.items() if path.startswith("control-plane/kubeadm")}
+    assert bool(files) == (plan.site.kind == "onprem")
+    release = plan.scheduler.kubernetes.release if plan.scheduler.kubernetes else None
+    for text in files.values():
+        assert release is not None
+        there = tmp_path / "discovery.conf"
+        there.write_text("{}")
+        said = text.replace("/etc/kubernetes/discovery.conf", str(there))
+        if release.name != "1.36":  # kubeadm refuses releases far from its own; the format is the same
+            said = said.replace(f"v{release.patch}", "v1.36.3")
+        (tmp_path / "config.yaml").write_text(said)
+        ran(built() / "bin" / "kubeadm", "config", "validate", "--config", tmp_path / "config.yaml")
+
+
+@each
+def test_scripts_are_sound(plan: Plan, bundle: Bundle, tmp_path: Path) -> None:
+    bundle.write(tmp_path / "tree")
+    scripts = [tmp_path / "tree" / path for path in bundle if path.endswith(".sh")]
+    assert scripts
+    ran(Path(sys.executable).with_name("shellcheck"), *scripts)

@@ -1,0 +1,98 @@
+"""What every engine does alike, asked of a real API server, and what only this one can be asked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jobs.engines import test_contract as contract
+from jobs.engines.test_contract import (  # noqa: F401
+    key,
+    test_a_job_completes,
+    test_a_job_fails_with_its_code,
+    test_a_job_is_cancelled,
+    test_a_key_finds_its_job,
+    test_logs_are_read_from_where_one_is,
+    test_many_are_asked_for_at_once_and_strangers_left_out,
+    test_preparing_is_pure_and_readable,
+)
+from jobs.waiting import eventually
+from kube_world import World
+
+from supercloud.errors import EngineError
+from supercloud.jobs.engine import Recalls
+from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
+from supercloud.jobs.fleet import Cluster
+from supercloud.jobs.placement import Placement, place
+from supercloud.jobs.states import State
+from supercloud.spec import JobSpec
+from supercloud.spec.fleet import Connection
+
+WORDS = {"fine": ["sh", "-c", "echo hello"], "bad": ["sh", "-c", "exit 3"], "long": ["sleep", "600"]}
+
+
+def a_job(engine: object, what: str, **fields: Any) -> JobSpec:
+    said = {"name": "job", "command": WORDS[what], "image": "registry.example.com/a:1", "tenant": "llm",
+            "accelerators": {"type": "h100", "count": 2}}  # fmt: skip
+    return JobSpec.model_validate(said | fields)
+
+
+@pytest.fixture
+def engine(cluster: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KubernetesEngine]:
+    monkeypatch.setenv("KUBECONFIG", str(cluster.lab.kubeconfig))
+    monkeypatch.setattr(contract, "a_job", a_job)
+    at = place(a_job(None, "fine"), cluster.plan)
+    monkeypatch.setattr(contract, "AT", at)
+    monkeypatch.setattr(contract.submitted, "__defaults__", (at,))
+    yield KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
+
+
+def test_a_job_is_taken_back_only_before_it_begins(engine: KubernetesEngine, cluster: World) -> None:
+    assert isinstance(engine, Recalls)
+    runs = contract.submitted(engine, "long", "runs")
+    eventually(contract.reaches(engine, runs, State.RUNNING))
+    engine.recall(runs)
+    assert engine.poll([runs])[runs].state is State.RUNNING
+    cluster.lab.api.patch("/apis/kueue.x-k8s.io/v1beta2/clusterqueues/llm", {"spec": {"stopPolicy": "Hold"}})
+    try:
+        waits = contract.submitted(engine, "long", "waits")
+        eventually(contract.reaches(engine, waits, State.QUEUED))
+        engine.recall(waits)
+        status = engine.poll([waits])[waits]
+        assert status.state is State.CANCELLED and status.started is None
+    finally:
+        cluster.lab.api.patch("/apis/kueue.x-k8s.io/v1beta2/clusterqueues/llm", {"spec": {"stopPolicy": "None"}})
+
+
+def test_what_is_free_is_seen(engine: KubernetesEngine, cluster: World) -> None:
+    job = a_job(engine, "long", accelerators={"type": "h100", "count": 16}, time_limit="1 h")
+    at = place(job, cluster.plan)
+    assert isinstance(at, Placement)
+    ref = engine.submit(engine.prepare(job, at, "seen"))
+    eventually(contract.reaches(engine, ref, State.RUNNING))
+    lost = next(node.host for node in engine.nodes() if not node.in_use and node.host.startswith("train"))
+    cluster.lab.api.patch(f"/api/v1/nodes/{lost}", {"spec": {"unschedulable": True}})
+    try:
+        nodes = {node.host: node for node in engine.nodes()}
+        assert sorted(nodes) == sorted(host for pool in cluster.plan.pools for host in pool.hosts)
+        busy = [node for node in nodes.values() if node.in_use]
+        assert [node.in_use for node in busy] == [8, 8]
+        assert all(node.until and time.time() < node.until < time.time() + 3700 for node in busy)
+        assert nodes[lost].state == "drained"
+        seen = Cluster.of_plan(cluster.plan).seen(list(nodes.values()), time.time(), engine.waiting())
+        assert (seen.pools["train"].available(8, True), seen.pools["train"].available(8, False)) == (61, 63)
+    finally:
+        cluster.lab.api.patch(f"/api/v1/nodes/{lost}", {"spec": {"unschedulable": None}})
+
+
+def test_a_cluster_that_is_not_there_is_an_error_not_an_answer(tmp_path: Path, cluster: World,
+                                                               monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    text = cluster.lab.kubeconfig.read_text().replace(cluster.lab.server, "https://127.0.0.1:9")
+    (tmp_path / "config").write_text(text)
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))
+    engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
+    with pytest.raises(EngineError, match="is not reached"):
+        engine.poll(["jobset/llm/job-1/1795224003"])

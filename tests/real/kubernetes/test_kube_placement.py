@@ -1,0 +1,80 @@
+"""Where Kueue puts jobs of the command line, on the rendered bundle: units, domains, waiting, preemption, borrowing."""
+
+from __future__ import annotations
+
+from kube_world import World
+
+H100 = {"type": "h100"}
+
+
+def test_a_job_lies_in_one_unit_though_others_have_begun_there(cluster: World) -> None:
+    first = cluster.submit(name="first", accelerators=H100 | {"count": 192})
+    assert cluster.groups("su", cluster.hosts(first)) in ({"compute-su1": 24}, {"compute-su2": 24})
+    second = cluster.submit(name="second", parallelism={"tensor": 8, "data": 16}, accelerators=H100 | {"count": 128})
+    (other,) = cluster.groups("su", cluster.hosts(second))
+    assert other not in cluster.groups("su", cluster.hosts(first)), "the first unit has 8 nodes left, 16 are needed"
+
+
+def test_tensor_groups_stay_in_their_scale_up_domain(cluster: World) -> None:
+    """32 nodes in groups of 4, on two domains of 18: each takes a whole number of groups."""
+    job = cluster.submit(name="slices", parallelism={"tensor": 16, "data": 8},
+                         accelerators={"type": "gb200", "count": 128})  # fmt: skip
+    parts = cluster.groups("scale-up", cluster.hosts(job))
+    assert sorted(parts.values()) == [16, 16]
+
+
+def test_what_does_not_fit_says_why_and_goes_when_it_does(cluster: World) -> None:
+    fill = [cluster.submit(name=f"fill{number}", accelerators=H100 | {"count": 160}, tenant="vision")
+            for number in range(2)]  # fmt: skip
+    for number in fill:
+        cluster.hosts(number)
+    job = cluster.submit(name="near", accelerators=H100 | {"count": 128}, place={"near": "leaf"})
+    why = "the nodes it needs are not free within one su"
+    cluster.lab.until(lambda: cluster.record(job).reason == why)
+    said = cluster.listed(job)
+    assert (said["state"], said["reason"]) == ("QUEUED", why)
+    cluster.supercloud("cancel", str(fill[0]))
+    assert len(cluster.groups("su", cluster.hosts(job))) == 1
+    cluster.reaches(job, "RUNNING")
+
+
+def test_a_higher_priority_takes_the_place_and_gives_it_back(cluster: World) -> None:
+    low = cluster.submit(name="low", accelerators=H100 | {"count": 512}, priority="low")
+    cluster.reaches(low, "RUNNING")
+    high = cluster.submit(name="high", accelerators=H100 | {"count": 128}, priority="high")
+    cluster.reaches(high, "RUNNING")
+    put_back = cluster.reaches(low, "QUEUED")
+    assert put_back.attempt == 2
+    assert put_back.reason.startswith("work of a higher priority, or whose quota it had borrowed, took its nodes")
+    cluster.supercloud("cancel", str(high))
+    assert cluster.reaches(low, "RUNNING").attempt == 2
+
+
+def test_what_a_tenant_borrowed_goes_back_to_who_lent_it(cluster: World) -> None:
+    borrower = cluster.submit(name="borrower", accelerators=H100 | {"count": 512})
+    cluster.reaches(borrower, "RUNNING")
+    lender = cluster.submit(name="lender", accelerators=H100 | {"count": 128}, tenant="vision")
+    cluster.reaches(lender, "RUNNING")
+    assert cluster.reaches(borrower, "QUEUED").attempt == 2
+
+
+def test_more_than_a_tenant_can_ever_have_is_refused_at_once(cluster: World) -> None:
+    text = cluster.supercloud("submit", str(cluster.job(accelerators=H100 | {"count": 520})), "--on",
+                              str(cluster.spec), "--engine", "kubernetes", check=False)  # fmt: skip
+    assert "520 accelerators are 65 nodes, the pool has 64" in text
+
+
+def test_a_dry_run_is_what_would_be_created_and_creates_nothing(cluster: World) -> None:
+    text = cluster.supercloud("submit", str(cluster.job(accelerators=H100 | {"count": 16})), "--on",
+                              str(cluster.spec), "--engine", "kubernetes", "--dry-run")  # fmt: skip
+    assert "kubectl create --filename=-" in text and "kind: JobSet" in text
+    assert "kueue.x-k8s.io/podset-preferred-topology: topology.supercloud.dev/su" in text
+    assert not list(cluster.lab.api.pages("/apis/jobset.x-k8s.io/v1alpha2/jobsets"))
+
+
+def test_a_file_system_is_mounted_and_a_path_on_none_refused(cluster: World) -> None:
+    job = cluster.submit(name="saved", command=["true"], checkpoint={"path": "/scratch/ckpt"})
+    spec = cluster.objects(job)["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    assert {"name": "fs-scratch", "mountPath": "/scratch"} in spec["containers"][0]["volumeMounts"]
+    words = ("submit", str(cluster.job(checkpoint={"path": "/elsewhere"})), "--on", str(cluster.spec))
+    assert "is on no file system of the cluster" in cluster.supercloud(*words, "--engine", "kubernetes", check=False)

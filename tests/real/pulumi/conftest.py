@@ -1,0 +1,73 @@
+"""The real Pulumi command line, and fresh stacks to use it on."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from engine import Engine
+from subjects import SUBJECTS, Subject, write_program
+
+HERE = Path(__file__).resolve().parent
+BUILD_SECONDS = 3600
+
+Start = Callable[..., Engine]
+
+
+@pytest.fixture(scope="session")
+def pulumi_program() -> Path:
+    """The command line on PATH, or one built into the cache; a build that fails, fails the tests: they never skip."""
+    done = subprocess.run([HERE / "build.sh"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=BUILD_SECONDS)  # fmt: skip
+    if done.returncode:
+        pytest.fail(f"build.sh failed:\n{done.stdout[-4000:]}")
+    return Path(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture
+def start(pulumi_program: Path, tmp_path: Path) -> Iterator[Start]:
+    """``start(subject, attached=True)``: a fresh stack of a project on an empty cloud, configured, nothing created."""
+    with ExitStack() as started:
+
+        def one(subject: Subject, attached: bool = True) -> Engine:
+            folder = tmp_path / f"{subject.name}-engine"
+            folder.mkdir()
+            project = subject.install(folder)
+            engine = started.enter_context(Engine(pulumi_program, folder, project, subject.packages, attached))
+            engine.init(subject.config, subject.secrets)
+            return engine
+
+        yield one
+
+
+@pytest.fixture(params=SUBJECTS, ids=[subject.name for subject in SUBJECTS])
+def subject(request: pytest.FixtureRequest) -> Subject:
+    """Each project."""
+    found = request.param
+    assert isinstance(found, Subject)
+    return found
+
+
+@pytest.fixture
+def engine(start: Start, subject: Subject) -> Engine:
+    """Each project in a stack of its own, nothing created yet."""
+    return start(subject)
+
+
+@pytest.fixture
+def program(pulumi_program: Path, tmp_path: Path) -> Iterator[Callable[..., Engine]]:
+    """``program(text, "aws", …)``: a fresh stack of a program that the test writes, attached to these packages."""
+    with ExitStack() as started:
+
+        def one(text: str, *packages: str) -> Engine:
+            folder = tmp_path / "small-engine"
+            folder.mkdir()
+            project = write_program(folder / "project", text)
+            engine = started.enter_context(Engine(pulumi_program, folder, project, packages))
+            engine.init({})
+            return engine
+
+        yield one

@@ -1,0 +1,99 @@
+"""What can go wrong in an update on the real engine, and the way back."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from engine import Engine, kill
+from offline.faults import Fault
+from runbook import mend, recover
+from subjects import TOY, Subject
+
+NO_CAPACITY = "InsufficientCapacity: there is none left in us-east-1a"
+
+
+def until(question: Callable[[], object], seconds: float = 60.0) -> None:
+    """Wait for something to come true."""
+    end = time.monotonic() + seconds
+    while not question():
+        assert time.monotonic() < end, "it never came true"
+        time.sleep(0.02)
+
+
+def urns(engine: Engine) -> Counter[str]:
+    """How many objects there are of each URN."""
+    return Counter(item["urn"] for item in engine.cloud.objects().values())
+
+
+def test_a_second_update_completes_one_without_capacity(engine: Engine, subject: Subject):
+    fresh = engine.preview()["changeSummary"]
+    engine.faults.plan(Fault("create", subject.slow, message=NO_CAPACITY))
+    failed = engine.run("up", "--yes", "--skip-preview", code=None)
+    assert failed.code == 1 and NO_CAPACITY in failed.text
+    assert not engine.state().get("pending_operations")
+    assert not engine.cloud.objects(subject.slow)
+    made = engine.cloud.objects().keys()
+    assert made, "what needs no capacity is there"
+    assert sum(engine.up().values()) >= 1
+    assert engine.cloud.objects().keys() > made, "what was there has stayed"
+    assert set(urns(engine).values()) == {1}
+    assert len(engine.resources()) == fresh["create"]
+    engine.run("preview", "--expect-no-changes")
+
+
+@pytest.mark.parametrize("attached", [True, False], ids=["attached", "processes"])
+def test_a_killed_command_line_leaves_nothing_twice(start: Callable[..., Engine], subject: Subject, attached: bool):
+    engine = start(subject, attached=attached)
+    go_on = engine.folder / "go-on"
+    engine.faults.plan(Fault("create", subject.slow, hold=str(go_on)))
+    process = engine.start("up", "--yes", "--skip-preview")
+    until(engine.faults.struck)
+    kill(process)
+    go_on.touch()  # the cloud goes on with what it was asked for
+    until(lambda: engine.cloud.objects(subject.slow))
+    mend(engine.folder / "state")
+
+    locked = engine.run("up", "--yes", "--skip-preview", code=None)
+    assert locked.code == 1 and "currently locked by 1 lock" in locked.text
+    imported = recover(engine, lambda token, urn: _orphan(engine, token, urn))
+    assert any(subject.slow in urn for urn in imported)
+    engine.up()
+    assert set(urns(engine).values()) == {1}, "exactly one of each"
+    assert {item["id"] for item in engine.resources().values() if item.get("custom")} >= engine.cloud.objects().keys()
+    assert not engine.state().get("pending_operations")
+    engine.run("preview", "--refresh", "--expect-no-changes")
+
+
+def test_a_state_that_was_being_written_is_mended(start: Callable[..., Engine]):
+    engine = start(TOY)
+    engine.up()
+    (note,) = (engine.folder / "state").rglob("dev.json.attrs")
+    note.write_text("")  # as a kill between two writes leaves it
+    unreadable = engine.run("preview", code=None)
+    assert unreadable.code != 0 and "failed to load checkpoint: EOF" in unreadable.text
+    assert mend(engine.folder / "state") == [note]
+    engine.run("preview", "--refresh", "--expect-no-changes")
+
+
+def _orphan(engine: Engine, token: str, urn: str) -> str | None:
+    found = [key for key, item in engine.cloud.objects(token).items() if item["urn"] == urn]
+    return found[0] if found else None
+
+
+def test_an_interrupt_is_clean(engine: Engine, subject: Subject):
+    go_on = engine.folder / "go-on"
+    engine.faults.plan(Fault("create", subject.slow, hold=str(go_on)))
+    process = engine.start("up", "--yes", "--skip-preview")
+    until(engine.faults.struck)
+    process.send_signal(2)
+    go_on.touch()
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 1 and "cancel" in output
+    assert not engine.state().get("pending_operations")
+    assert engine.cloud.objects(subject.slow), "what ran was finished"
+    engine.up()
+    assert set(urns(engine).values()) == {1}
+    engine.run("preview", "--expect-no-changes")

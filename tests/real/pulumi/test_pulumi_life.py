@@ -1,0 +1,118 @@
+"""The life of a stack on the real engine: created as previewed, drifting, growing, moving, and gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from engine import EXPECTED_NO_CHANGES, Engine, changed, operations
+from subjects import SECRET, Subject
+
+
+def token(urn: str) -> str:
+    """The type of a URN."""
+    return urn.split("::")[2].split("$")[-1]
+
+
+@pytest.mark.parametrize("attached", [True, False], ids=["attached", "processes"])
+def test_a_fresh_stack_becomes_what_the_preview_said(start: Callable[..., Engine], subject: Subject, attached: bool):
+    engine = start(subject, attached=attached)
+    preview = engine.preview()
+    done = engine.up()
+    assert changed(preview["changeSummary"]) == done, "a resource made in an apply shows only in the update"
+    assert operations(preview).keys() == engine.resources().keys()
+    engine.run("preview", "--expect-no-changes")
+    engine.run("preview", "--refresh", "--expect-no-changes")
+
+
+def test_drift_is_seen_and_healed(engine: Engine, subject: Subject):
+    engine.up()
+    state = {item["id"]: urn for urn, item in engine.resources().items() if item.get("custom")}
+    lost = next(key for key, item in engine.cloud.objects().items() if not _users(engine, key))
+    meddled = next(key for key, item in engine.cloud.objects().items() if "tags" in item["inputs"] and key != lost)
+    engine.cloud.lose(lost)
+    engine.cloud.meddle(meddled, tags={"changed": "by hand"})
+    drift = ("preview", "--refresh", "--expect-no-changes")
+    engine.run(*drift, code=EXPECTED_NO_CHANGES)
+    engine.run("up", "--yes", "--refresh")
+    assert {item["urn"] for item in engine.cloud.objects().values()} >= {state[lost], state[meddled]}
+    assert engine.cloud.objects()[meddled]["inputs"]["tags"] != {"changed": "by hand"}
+    engine.run(*drift)
+
+
+def _users(engine: Engine, identifier: str) -> list[str]:
+    return [key for key, item in engine.cloud.objects().items() if identifier in str(item["inputs"])]
+
+
+def test_growth_changes_nothing_else(engine: Engine, subject: Subject):
+    engine.up()
+    before = engine.cloud.objects().keys()
+    subject.grow(engine)
+    announced = operations(engine.preview())
+    assert {(token(urn), op) for urn, op in announced.items()} == {(name, "update") for name in subject.grown}
+    assert changed(engine.up()) == {"update": len(announced)}
+    assert engine.cloud.objects().keys() == before, "no object was replaced"
+    engine.run("preview", "--expect-no-changes")
+
+
+def test_only_what_was_announced_is_replaced(engine: Engine, subject: Subject):
+    engine.up()
+    before = {item["urn"]: key for key, item in engine.cloud.objects().items()}
+    subject.move(engine)
+    announced = operations(engine.preview(), "replace", "create-replacement", "delete-replaced")
+    assert {token(urn) for urn in announced} == subject.moved
+    engine.up()
+    after = {item["urn"]: key for key, item in engine.cloud.objects().items()}
+    assert before.keys() == after.keys()
+    assert {urn for urn in before if before[urn] != after[urn]} == announced.keys()
+    assert len(engine.cloud.objects()) == len(after), "nothing old is left over"
+
+
+def test_state_is_not_replaced_while_it_is_protected(engine: Engine, subject: Subject):
+    engine.up()
+    before = engine.cloud.objects().keys()
+    subject.uproot(engine)
+    refused = engine.run("up", "--yes", code=None)
+    assert refused.code == 1 and "unable to replace resource" in refused.text
+    assert engine.cloud.objects().keys() == before
+
+
+def test_a_saved_plan_is_kept_to(engine: Engine, subject: Subject):
+    engine.up()
+    subject.grow(engine)
+    plan = engine.folder / "plan.json"
+    engine.run("preview", f"--save-plan={plan}")
+    objects = engine.cloud.objects()
+    subject.move(engine)
+    refused = engine.run("up", "--yes", "--skip-preview", f"--plan={plan}", code=None)
+    assert refused.code == 1 and "violates plan" in refused.text
+    assert engine.cloud.objects().keys() == objects.keys(), "nothing was replaced"
+
+
+def test_an_unchanged_plan_is_carried_out(engine: Engine, subject: Subject):
+    engine.up()
+    subject.grow(engine)
+    plan = engine.folder / "plan.json"
+    engine.run("preview", f"--save-plan={plan}")
+    engine.run("up", "--yes", "--skip-preview", f"--plan={plan}")
+    assert set(changed(engine.changes())) == {"update"}
+
+
+def test_state_outlives_destroy_until_it_is_unprotected(engine: Engine, subject: Subject):
+    engine.up()
+    before = engine.cloud.objects()
+    refused = engine.run("destroy", "--yes", code=None)
+    assert refused.code == 1 and "because it is protected" in refused.text
+    assert engine.cloud.objects() == before, "refused before anything was deleted"
+    subject.release(engine)
+    engine.run("destroy", "--yes")
+    assert not engine.cloud.objects()
+
+
+def test_no_secret_is_shown_or_kept_plainly(engine: Engine, subject: Subject):
+    shown = [engine.run("preview", "--diff").text, engine.run("up", "--yes", "--diff").text]
+    shown += [engine.run("preview", "--json").text, engine.run("stack", "export").text, engine.run("stack").text]
+    for text in (*shown, engine.state_text()):
+        assert SECRET not in text
+    arrived = SECRET in (engine.folder / "cloud" / "cloud.json").read_text()
+    assert arrived is bool(subject.secrets), "the cloud itself gets it"

@@ -1,0 +1,33 @@
+"""A hundred thousand accelerators are some hundred resources: nothing is per node."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from engine import Engine
+from subjects import CLUSTER, EXAMPLE, edit
+
+NODES = 12_500
+PREVIEW_SECONDS = 15.0
+MOST_RESOURCES = 500
+TRIES = 3
+"""The limit holds for a machine that does nothing else."""
+
+
+def test_a_preview_of_a_hundred_thousand_accelerators(start: Callable[..., Engine]) -> None:
+    engine = start(CLUSTER)
+    edit(EXAMPLE, "nodes: 127\n", f"nodes: {NODES}\n")(engine)
+    results = [engine.run("preview", "--json")]
+    while results[-1].seconds > PREVIEW_SECONDS and len(results) < TRIES:
+        results.append(engine.run("preview", "--json"))
+    result = results[-1]
+    created = json.loads(result.out)["changeSummary"]["create"]
+    assert created <= MOST_RESOURCES
+    assert result.seconds <= PREVIEW_SECONDS, f"{created} resources in {result.seconds:.1f} s"
+    sizes = [
+        step["newState"]["inputs"]["maxSize"]
+        for step in json.loads(result.out)["steps"]
+        if step["newState"]["type"] == "aws:autoscaling/group:Group"
+    ]
+    assert NODES in sizes, "all of them in one group"

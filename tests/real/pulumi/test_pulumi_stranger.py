@@ -1,0 +1,85 @@
+"""The repository's stack as a stranger meets it: no configuration, wrong specs, a second stack, two clusters in one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from engine import Engine
+from subjects import CLUSTER
+
+SMALL = {
+    "name": "small",
+    "site": {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a"]},
+    "scheduler": {"kind": "slurm", "version": "25.11"},
+    "pools": [{"name": "cpu", "machine": "m6i.8xlarge", "nodes": 4}],
+}
+RESERVED = {"kind": "reservation", "id": "cr-0123456789abcdef0", "zone": "us-east-1c"}
+WRONG = {
+    **SMALL,
+    "pools": [{"name": "cpu", "machine": "m6i.8xlarge", "nodes": 4, "capacity": [RESERVED]}],
+    "storage": [{"name": "home", "kind": "nfs", "product": "efs", "mount": "/opt"}],
+    "tags": {"aws:mine": "1"},
+}
+
+
+@pytest.fixture
+def engine(start: Callable[..., Engine]) -> Engine:
+    """The repository's project in a stack that has no configuration yet."""
+    fresh = start(CLUSTER)
+    for key in CLUSTER.config:
+        fresh.run("config", "rm", key)
+    return fresh
+
+
+def inline(engine: Engine, spec: object, stack: str = "dev") -> None:
+    """The spec as an object in the stack's own file."""
+    file: Path = engine.project / "stacks" / f"Pulumi.{stack}.yaml"
+    text = file.read_text() if file.exists() else "config:\n"
+    kept = [line for line in text.splitlines() if "supercloud:spec:" not in line and not line.startswith("config:")]
+    file.write_text("\n".join(["config:", f"  supercloud:spec: {json.dumps(spec)}", *kept, ""]))
+
+
+def test_without_a_configuration_it_says_what_to_configure(engine: Engine) -> None:
+    said = engine.run("preview", code=None)
+    assert said.code and "pulumi config set specFile" in said.text and "Traceback" not in said.text
+
+
+def test_everything_wrong_is_shown_without_a_traceback(engine: Engine) -> None:
+    inline(engine, WRONG)
+    said = engine.run("preview", code=None)
+    assert said.code and "Traceback" not in said.text
+    for place in ("pools[0].capacity[0].zone", "storage[0].mount", "tags.aws:mine"):
+        assert place in said.text
+    assert engine.state().get("resources", []) == []
+
+
+def test_a_spec_in_the_configuration_and_a_second_stack(engine: Engine) -> None:
+    inline(engine, SMALL)
+    first = engine.preview()
+    engine.run("stack", "init", "second")
+    inline(engine, {**SMALL, "name": "other"}, "second")
+    second = engine.preview()
+    assert first["changeSummary"] == second["changeSummary"] and first["changeSummary"]["create"] > 50
+    assert {step["urn"].split("::")[0] for step in second["steps"]} == {"urn:pulumi:second"}
+
+
+def test_two_clusters_live_in_one_program(program: Callable[..., Engine]) -> None:
+    engine = program(
+        f"""
+        import json
+        from supercloud.pulumi import Cluster
+        spec = json.loads('''{json.dumps(SMALL)}''')
+        for name in ("blue", "green"):
+            Cluster(name, {{"spec": spec, "protect": False}})
+        """,
+        "aws",
+    )
+    made = engine.up()
+    names = [urn.rpartition("::")[2] for urn in engine.resources()]
+    blue, green = ([item for item in names if item.startswith(name)] for name in ("blue", "green"))
+    assert len(blue) == len(green) > 50 and made["create"] >= len(blue) + len(green)
+    assert engine.preview()["changeSummary"].get("create") is None
+    engine.run("destroy", "--yes", "--skip-preview")

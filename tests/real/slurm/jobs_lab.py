@@ -1,0 +1,96 @@
+"""A lab for jobs: a small cluster with a login node, and the product's own commands run there by user lab."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from bundles import written
+from installed import Slurm
+from lab import Lab
+
+__all__ = ["NODES", "Jobs", "cluster_lab", "contract", "spec_of"]
+
+SPEC = """\
+name: NAME
+site: {kind: onprem, location: stockholm}
+scheduler: {kind: slurm, version: "VERSION", options: {Licenses: "solver:3"}}
+pools: [{name: train, machine: dgx-h100, nodes: 4}]
+tenants: [{name: llm, users: [lab]}]
+"""
+NODES = "train-[0001-0004]"
+# so that the loss of a node is noticed, and its job started again, in seconds; Slurm looks at its queue every two
+QUICK = ("SlurmdTimeout=6", "AuthInfo=cred_expire=5", "KillWait=2", "MinJobAge=60",
+         "SchedulerParameters=sched_interval=2,bf_interval=2")  # fmt: skip
+
+
+def spec_of(slurm: Slurm, name: str = "pod") -> str:
+    """The spec of four DGX H100 under this Slurm's release."""
+    release = ".".join(f"{part:02d}" for part in slurm.release)
+    return SPEC.replace("VERSION", release).replace("NAME", name)
+
+
+@contextlib.contextmanager
+def cluster_lab(slurm: Slurm, folder: Path, name: str = "pod", overlay: tuple[str, ...] = ()) -> Iterator[Lab]:
+    """That cluster, running; its spec is /home/lab/NAME.yaml."""
+    cluster = written(spec_of(slurm, name), folder)
+    with Lab(cluster.folder, slurm.rootfs, (*QUICK, *overlay)) as lab:
+        lab.put(f"/home/lab/{name}.yaml", cluster.spec.read_text())
+        yield lab
+
+
+class Jobs:
+    """The verbs for jobs, as user lab gives them; ``env`` goes with each."""
+
+    def __init__(self, lab: Lab, env: dict[str, str] | None = None):
+        self.lab, self.env = lab, env or {}
+
+    def submit(self, text: str, *words: str, on: str = "pod") -> int:
+        """Submit a job file with this text; its number."""
+        self.lab.put("/home/lab/job.yaml", text)
+        words = ("submit", "/home/lab/job.yaml", "--on", f"/home/lab/{on}.yaml", *words)
+        return int(self.lab.supercloud(*words, env=self.env).stdout)
+
+    def wait(self, *numbers: int, timeout: float = 120) -> dict[int, str]:
+        """Wait for jobs with one command; how each ended."""
+        words = ["wait", *map(str, numbers)]
+        done = self.lab.supercloud(*words, timeout=timeout, check=False, env=self.env)
+        lines = done.stdout.splitlines()
+        assert len(lines) == len(numbers), done.stdout + done.stderr
+        said = [line.strip() if len(numbers) == 1 else line.partition("  ")[2].strip() for line in lines]
+        return dict(zip(numbers, said, strict=True))
+
+    def logs(self, number: int) -> str:
+        """What a job printed."""
+        return self.lab.supercloud("logs", str(number), env=self.env).stdout
+
+    def rows(self) -> list[dict[str, Any]]:
+        """All jobs, as ``supercloud jobs --json`` shows them."""
+        rows: list[dict[str, Any]] = json.loads(
+            self.lab.supercloud("jobs", "--json", "--limit", "1000", timeout=120, env=self.env).stdout
+        )
+        return rows
+
+    def record(self, number: int) -> dict[str, Any]:
+        """One of them."""
+        return next(row for row in self.rows() if row["id"] == number)
+
+
+def contract(lab: Lab, *engines: str, env: dict[str, str] | None = None) -> None:
+    """Run the contract of engines inside the lab, as user lab, against these; all at one time."""
+    python, checkout = lab.product.venv / "bin" / "python", lab.product.checkout
+
+    def one(number: int) -> str:
+        variables = {"SUPERCLOUD_TEST_ENGINES": engines[number], "PYTHONDONTWRITEBYTECODE": "1", **(env or {})}
+        words = [str(python), "-m", "pytest", str(checkout / "tests/jobs/engines/test_contract.py"), "-p",
+                 "no:cacheprovider", f"--basetemp=/home/lab/contract-{number}"]  # fmt: skip
+        done = lab.run(words, user="lab", timeout=300, env=variables, check=False, cwd=str(checkout))
+        return "" if done.returncode == 0 and "passed" in done.stdout else f"{engines[number]}:\n{done.stdout[-6000:]}"
+
+    with ThreadPoolExecutor(len(engines)) as pool:
+        failed = [said for said in pool.map(one, range(len(engines))) if said]
+    assert not failed, "\n".join(failed)

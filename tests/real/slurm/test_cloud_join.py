@@ -1,0 +1,219 @@
+"""A cloud in the lab: the rendered boot script makes controller and nodes; power saving resizes groups for jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from answers import job, named, records, sbatch, topology, wait_job
+from cloud_lab import CloudLab, archive, lab_plan
+from installed import Slurm
+
+from supercloud.primitives.bundle import Bundle
+
+SPOT, ON_DEMAND = "train-spot", "train-on-demand"
+TWO = ("--gpus-per-node=2", "-N2", "-o", "/home/lab/out-%j", "--wrap", "srun -l hostname; echo gpus $SLURM_JOB_GPUS")
+
+
+@pytest.fixture(params=["22.05", "26.05"], scope="module")
+def slurm(request: pytest.FixtureRequest) -> Slurm:
+    """Both releases."""
+    found: Slurm = request.getfixturevalue("slurm_2205" if request.param == "22.05" else "slurm_new")
+    return found
+
+
+@pytest.fixture(scope="module")
+def lab(slurm: Slurm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CloudLab]:
+    """A controller that has booted from its user-data, and no instance."""
+    version = "22.05" if slurm.release == (22, 5) else "26.05"
+    with CloudLab(lab_plan(version), tmp_path_factory.mktemp("cloud") / "bundle", slurm.rootfs) as lab:
+        lab.run(f"echo spine-1 >/lab/cloud/groups/{SPOT}/network")
+        lab.boot_controller()
+        yield lab
+
+
+@pytest.fixture(autouse=True)
+def quiet(lab: CloudLab) -> Iterator[None]:
+    """Every test begins with no job, no instance, all nodes off and groups that have capacity."""
+    yield
+    lab.run("scancel -u lab; cd /lab/cloud/groups && rm -f */empty */refuses */refused */lame")
+    lab.run("rm -f /var/spool/slurmctld/cloud/full/*")
+    for name, state in lab.states("train-[0001-0004]").items():
+        if state != "idle~":  # told again, a node that is off would be off once more in a while
+            lab.run(f"scontrol update NodeName={name} State=POWER_DOWN_FORCE", check=False)
+    lab.wait_for("every instance gone", lambda: not instances(lab), timeout=90)
+    lab.wait_for("every node off", lambda: set(lab.states("train-[0001-0004]").values()) == {"idle~"}, timeout=60)
+
+
+def instances(lab: CloudLab) -> list[str]:
+    return [*lab.instances(SPOT), *lab.instances(ON_DEMAND)]
+
+
+def node(lab: CloudLab, name: str) -> dict[str, str]:
+    return named(lab, f"node {name}", "NodeName")[name]
+
+
+def grown(lab: CloudLab) -> bool:
+    """Whether the release can be told of places while it runs."""
+    return bool(lab.slurm.get("topology.yaml"))
+
+
+def test_controller_boots(lab: CloudLab) -> None:
+    """The bundle is loaded as rendered; Slurm knows every name, though none exists; a second start changes nothing."""
+    for name in ("slurm.conf", "gres.conf"):
+        assert lab.get(f"/etc/slurm/{name}") == lab.slurm[name]
+    assert lab.states("train-[0001-0004]") == {f"train-000{number}": "idle~" for number in range(1, 5)}
+    assert "NodeName=" not in lab.slurm["slurm.conf"]
+    before = lab.run("cat /run/unit-slurmctld").stdout
+    lab.boot_controller()
+    assert lab.run("cat /run/unit-slurmctld").stdout == before
+    # the controller filled the empty secrets, and accounting works with the password that is nowhere else
+    assert len(lab.run("cat /lab/cloud/secrets/auth-key").stdout) > 1000
+    password = lab.run("cat /lab/cloud/secrets/password").stdout
+    assert f"StoragePass={password}\n" in lab.get("/etc/slurm/slurmdbd.conf")
+    assert lab.run("grep -rl StoragePass= /opt/supercloud/slurm /lab/cloud/bucket", check=False).stdout == ""
+    assert "research|lab" in lab.run("sacctmgr -n -P show assoc format=Account,User").stdout
+
+
+def test_job_brings_nodes_and_idleness_ends_them(lab: CloudLab) -> None:
+    """A pending job resumes nodes, the boot script joins them, the job runs there; only idle ones are ended."""
+    number = sbatch(lab, *TWO)
+    lab.wait_for("an instance", lambda: lab.instances(SPOT), timeout=30)
+    wait_job(lab, number, "COMPLETED", timeout=120)
+    said = lab.get(f"/home/lab/out-{number}")
+    assert {"0: train-0001", "1: train-0002"} <= set(said.splitlines()) and "gpus 0,1" in said
+    found = node(lab, "train-0001")
+    assert {"CLOUD", "DYNAMIC_NORM"} <= set(found["State"].split("+"))
+    assert found["NodeAddr"].startswith("10.201.0.") and found["Gres"].startswith("gpu:h100:2")
+    assert "zone-lab-1a" in found["ActiveFeatures"] and "net-spine-1" in found["ActiveFeatures"]
+    if grown(lab):
+        rows = {row["SwitchName"]: row for row in topology(lab)}
+        assert "train-0001" in lab.run(["scontrol", "show", "hostnames", rows["spine-1"]["Nodes"]]).stdout
+        assert rows["off"]["Nodes"] == "train-[0003-0004]" and rows["root"]["Nodes"] == "train-[0001-0004]"
+    # one node goes on working: the other one is ended, no other
+    busy = sbatch(lab, "--gpus-per-node=2", "-w", "train-0001", "--wrap", "sleep 300")
+    wait_job(lab, busy, "RUNNING")
+    kept = lab.get("/var/spool/slurmctld/cloud/nodes/train-0001").split()[1]
+    lab.wait_for("one instance", lambda: lab.instances(SPOT) == [kept], timeout=60)
+    assert lab.size(SPOT) == 1 and job(lab, busy)["JobState"] == "RUNNING"
+    lab.wait_for("train-0002 off", lambda: lab.states("train-0002") == {"train-0002": "idle~"})
+    assert "net-" not in node(lab, "train-0002")["ActiveFeatures"]
+
+
+def test_capacity_in_order(lab: CloudLab) -> None:
+    """A group that refuses at once, and one that takes the size and never delivers: the next group is asked."""
+    lab.run(f"touch /lab/cloud/groups/{SPOT}/refuses")
+    first = sbatch(lab, "--gpus-per-node=2", "-N1", "--wrap", "sleep 100")
+    lab.wait_for("the second group's", lambda: len(lab.instances(ON_DEMAND)) == 1, timeout=60)
+    assert not lab.instances(SPOT)
+    assert f"{SPOT}: no capacity: nothing left of this kind" in lab.scaled()
+    lab.run(f"cd /lab/cloud/groups/{SPOT} && rm refuses && touch empty; rm -f /var/spool/slurmctld/cloud/full/*")
+    second = sbatch(lab, "--gpus-per-node=2", "-N1", "--wrap", "sleep 100")
+    lab.wait_for("the second group's", lambda: len(lab.instances(ON_DEMAND)) == 2, timeout=60)
+    assert lab.size(SPOT) == 0
+    for number in (first, second):
+        wait_job(lab, number, "RUNNING", timeout=120)
+    assert f"{SPOT}: no capacity: no capacity of this kind in lab-1a" in lab.scaled()
+
+
+def test_instance_that_vanishes(lab: CloudLab) -> None:
+    """A node whose instance the cloud took is put down with the reason, its job runs again on a fresh instance."""
+    number = sbatch(lab, "--requeue", "--gpus-per-node=2", "-N1", "--wrap", "sleep 100")
+    wait_job(lab, number, "RUNNING", timeout=120)
+    (victim,) = lab.instances(SPOT)
+    lab.run(f"touch /lab/cloud/groups/{SPOT}/instances/{victim}/end; echo 0 >/lab/cloud/groups/{SPOT}/size")
+    lab.wait_for("it is noticed", lambda: f"its instance {victim} is gone" in lab.scaled(), timeout=30)
+    wait_job(lab, number, "PENDING", timeout=30)
+    lab.run(f"scontrol update JobId={number} StartTime=now")
+    wait_job(lab, number, "RUNNING", timeout=120)
+    assert job(lab, number)["Restarts"] == "1" and victim not in lab.instances(SPOT)
+
+
+def test_restart_in_between(lab: CloudLab) -> None:
+    """slurmctld and scaler end between the wish for nodes and their arrival; both begin again, and the job runs."""
+    number = sbatch(lab, *TWO)
+    lab.wait_for("an instance", lambda: lab.instances(SPOT), timeout=30)
+    lab.run("kill -9 $(cat /run/unit-supercloud-scaler)")
+    lab.stop_controller()
+    lab.boot_controller()
+    wait_job(lab, number, "COMPLETED", timeout=150)
+    assert len(instances(lab)) <= 2  # nothing was asked for twice
+
+
+def test_spare_instances_are_adopted(lab: CloudLab) -> None:
+    """Instances that nobody asked for (a group's first size, a replacement) become nodes."""
+    lab.run(f"echo 2 >/lab/cloud/groups/{ON_DEMAND}/size")
+    lab.wait_nodes("train-[0001-0004]", 2, "idle", timeout=60)
+    assert "nobody waits for instance" in lab.scaled()
+
+
+def test_machine_that_does_not_come(lab: CloudLab) -> None:
+    """An instance that never joins: node down with a reason, instance ended, capacity returned, node usable again."""
+    lab.run(f"touch /lab/cloud/groups/{SPOT}/lame")
+    number = sbatch(lab, "--gpus-per-node=2", "-N1", "--wrap", "true")
+    lab.wait_for("an instance", lambda: lab.instances(SPOT), timeout=30)
+    name = job(lab, number)["NodeList"]
+    lab.wait_for("node down", lambda: "DOWN" in node(lab, name)["State"], timeout=90)
+    lab.wait_for("a reason", lambda: "did not join" in lab.run(f"scontrol show node {name}").stdout, timeout=20)
+    lab.run("scancel -u lab")
+    lab.wait_for("capacity returned", lambda: not instances(lab) and lab.size(SPOT) == 0, timeout=60)
+    lab.run(f"touch -d '-1 hour' /var/spool/slurmctld/cloud/failed/{name}")
+    lab.wait_for("another chance", lambda: lab.states(name) == {name: "idle~"}, timeout=30)
+
+
+def boots(lab: CloudLab, environment: str = "") -> tuple[int, str]:
+    """How an instance that boots by hand ends: exit code and what it said."""
+    host = "i-hand"
+    lab.run(f"grep -q {host} /lab/hosts || echo 10.201.1.1 {host} >>/lab/hosts; /lab/bin/host-up.sh {host}")
+    lab.put("/lab/cloud/metadata/10.201.1.1", "id=i-hand\ntype=lab\nzone=lab-1a\naddress=10.201.1.1\n")
+    lab.run(f"rm -rf /lab/node/{host}")
+    command = f"export {environment} LAB=1; /lab/bin/cloud-instance.sh {host} bucket/user-data/{SPOT}.sh"
+    done = lab.on(host, command, check=False, timeout=120)
+    lab.run(f"kill -9 $(ip netns pids {host})", check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_damage_and_lies_end_the_boot(lab: CloudLab) -> None:
+    """A changed script, a damaged bundle, a missing secret or device: exit code and FAILED with the step and why."""
+    evil = Bundle({**lab.boot.files, "boot.sh": "#!/bin/bash\ntouch /lab/log/evil\n"})
+    lab.publish("boot", evil)
+    code, said = boots(lab)
+    assert code == 1 and "FAILED start: boot/boot.tar.gz is not the version with the checksum" in said
+    assert lab.run("test -e /lab/log/evil", check=False).returncode == 1
+    lab.publish("boot", lab.boot)
+
+    changed = Bundle({**lab.slurm.files, "slurm.conf": lab.slurm["slurm.conf"] + "#\n"})
+    lab.put("/lab/cloud/bucket/slurm/slurm.tar.gz", archive(changed))
+    code, said = boots(lab)
+    assert code == 1 and "FAILED bundle: files of slurm/slurm.tar.gz have other checksums" in said
+    lab.publish("slurm", lab.slurm)
+
+    lab.run("mv /lab/cloud/secrets/auth-key /lab/cloud/secrets/away")
+    code, said = boots(lab)
+    lab.run("mv /lab/cloud/secrets/away /lab/cloud/secrets/auth-key")
+    assert code == 1 and "FAILED auth: the secret auth-key cannot be read" in said and "no secret auth-key" in said
+
+    lab.run("mv /dev/nvidia1 /dev/away")
+    code, said = boots(lab)
+    lab.run("mv /dev/away /dev/nvidia1")
+    assert code == 1 and "FAILED devices: of 2 accelerators, these have no device: /dev/nvidia1" in said
+
+
+def test_wrong_key_does_not_join(lab: CloudLab) -> None:
+    """A machine with another key than the cluster's gets no name and no place in it."""
+    right = lab.run("cat /lab/cloud/secrets/auth-key").stdout
+    lab.put("/lab/cloud/secrets/auth-key", "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVoxMjM0NTY3ODkwQUJDREVG", 0o666)
+    code, said = boots(lab, "BOOT_WAIT=8")
+    lab.put("/lab/cloud/secrets/auth-key", right, 0o666)
+    assert code == 1 and "FAILED join: the controller gave this instance no name" in said
+
+
+def test_log_has_every_step(lab: CloudLab) -> None:
+    """Each step of a boot says when it begins and ends."""
+    steps = (
+        "identity names state release auth bundle database mounts accounts control scaler accounts restart"
+    ).split()
+    said = lab.run("cat /var/log/supercloud/boot.log").stdout
+    ends = [line.split()[1] for line in said.splitlines() if line.endswith(": ended")]
+    assert [f"{step}:" for step in steps] == ends[: len(steps)]
+    assert not records(lab.run("scontrol -o show reservation").stdout)

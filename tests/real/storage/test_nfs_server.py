@@ -1,0 +1,96 @@
+"""The NFS server's own parser on rendered exports, and util-linux on every fstab: what Debian has of storage.
+
+The servers and clients of Lustre (no package in Debian 12), WEKA and Storage Scale (their makers only) and MinIO (no
+package) are not to be had from Debian: their files are checked against their manuals in ``tests/targets/storage``.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from samples import ROOT
+
+from supercloud.plan.resolve import resolve
+from supercloud.primitives.bundle import Bundle
+from supercloud.spec.loader import load
+from supercloud.targets import render
+
+PACKAGES = ("nfs-kernel-server", "libtirpc3", "libevent-core-2.1-7")
+# exportfs writes below /etc and /var: it runs in a mount namespace of its own, over a copy-on-write view of the machine
+PROGRAM = r"""
+set -e
+mount -t tmpfs none "$1" && mkdir "$1"/up "$1"/work "$1"/all
+mount -t overlay none -o lowerdir=/,upperdir="$1"/up,workdir="$1"/work "$1"/all
+mkdir -p "$1"/all/var/lib/nfs "$1"/all/etc "$1"/all/nfs
+cp "$2" "$1"/all/etc/exports
+cp -a "$3"/. "$1"/all/nfs/
+sed -n 's/^\(\/[^ ]*\) .*/\1/p' "$2" | while read -r folder; do mkdir -p "$1/all$folder"; done
+code=0
+export LD_LIBRARY_PATH=/nfs/lib/x86_64-linux-gnu:/nfs/usr/lib/x86_64-linux-gnu
+chroot "$1"/all /nfs/usr/sbin/exportfs -ra || code=$?
+cat "$1"/all/var/lib/nfs/etab
+exit $code
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if os.geteuid() != 0:
+        pytest.fail("this test needs root: it mounts")
+    folder = tmp_path_factory.mktemp("nfs")
+    folder.chmod(0o755)
+    subprocess.run(["apt-get", "download", "-q", *PACKAGES], cwd=folder, check=True, capture_output=True, timeout=300)
+    for package in folder.glob("*.deb"):
+        subprocess.run(["dpkg", "-x", package, folder / "root"], check=True)
+    return folder / "root"
+
+
+@pytest.fixture(scope="module")
+def bundle() -> Bundle:
+    return render(resolve(load(ROOT / "examples" / "07-storage" / "cluster.yaml")), "storage")
+
+
+def exported(exports: Path, installed: Path, tmp_path: Path) -> subprocess.CompletedProcess[str]:
+    (tmp_path / "view").mkdir(exist_ok=True)
+    return subprocess.run(
+        ["unshare", "--mount", "sh", "-c", PROGRAM, "sh", tmp_path / "view", exports, installed],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+
+def test_the_server_takes_the_exports(bundle: Bundle, installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "exports").write_text(str(bundle["home/exports"]))
+    done = exported(tmp_path / "exports", installed, tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    plan = resolve(load(ROOT / "examples" / "07-storage" / "cluster.yaml"))
+    (line,) = done.stdout.splitlines()
+    folder, client = line.split("\t")
+    assert folder == "/export/home" and client.startswith(f"{plan.pools[0].addresses.block}(rw,sync,")
+    assert ",root_squash," in client and ",no_subtree_check," in client
+
+
+def test_a_wrong_option_is_refused(bundle: Bundle, installed: Path, tmp_path: Path) -> None:
+    """So the test above can fail."""
+    (tmp_path / "exports").write_text(str(bundle["home/exports"]).replace("root_squash", "rot_squash"))
+    done = exported(tmp_path / "exports", installed, tmp_path)
+    assert done.returncode and 'unknown keyword "rot_squash"' in done.stderr
+
+
+def test_every_fstab_is_one(bundle: Bundle, tmp_path: Path) -> None:
+    found = [path for path in bundle if path.endswith("/fstab")]
+    assert {path.split("/")[0] for path in found} == {"scratch", "fast", "home"}
+    for path in found:
+        file = tmp_path / path.replace("/", "-")
+        file.write_text(str(bundle[path]))
+        done = subprocess.run(["findmnt", "--verify", "--tab-file", file], capture_output=True, text=True, timeout=30)
+        assert "parse error" not in done.stdout.replace("0 parse errors", ""), done.stdout
+        lines = [line for line in file.read_text().splitlines() if line and not line.startswith("#")]
+        columns = "SOURCE,TARGET,FSTYPE,OPTIONS"
+        listed = subprocess.run(
+            ["findmnt", "--fstab", "--tab-file", file, "--noheadings", "--raw", "--output", columns],
+            capture_output=True, text=True, timeout=30, check=True,
+        ).stdout.splitlines()  # fmt: skip
+        assert listed == [" ".join(line.split()[:4]) for line in lines], path
