@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test lint test-real test-real-jobs bench format schemas golden clean
+.PHONY: help demo test lint test-real bench format schemas golden clean
 
 help:
 	@echo "make demo       set up .venv, plan and render the examples, run a job on this machine"
@@ -26,7 +26,7 @@ demo: .venv/.ready
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
 test: .venv/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses=2 --dist=worksteal
 
 lint: .venv/.dev
 	$(BIN)/ruff format --check .
@@ -35,12 +35,17 @@ lint: .venv/.dev
 	$(BIN)/lint-imports
 	git ls-files '*.sh' '.ci/run' | xargs $(BIN)/shellcheck
 
-# jobs over ssh and slurmrestd (test_jobs_*) join when they have been seen green in a fresh clone: make test-real-jobs
+# two lanes side by side: Slurm labs wait more than they compute, the others build and compute
 test-real: .venv/.dev
-	$(BIN)/python -m pytest tests/real --ignore-glob='*/test_jobs_*' --override-ini addopts="-q --strict-markers"
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target real-slurm real-others
 
-test-real-jobs: .venv/.dev
-	$(BIN)/python -m pytest tests/real/slurm/test_jobs_*.py --override-ini addopts="-q --strict-markers"
+REAL := $(BIN)/python -m pytest --override-ini addopts="-q --strict-markers"
+
+real-slurm: .venv/.dev
+	$(REAL) tests/real/slurm
+
+real-others: .venv/.dev
+	$(REAL) tests/real --ignore=tests/real/slurm
 
 bench: .venv/.dev
 	$(BIN)/python tests/bench/run.py

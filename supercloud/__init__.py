@@ -26,9 +26,12 @@ if TYPE_CHECKING:
     from .errors import SpecError as SpecError
     from .errors import SupercloudError as SupercloudError
     from .errors import WorkError as WorkError
+    from .jobs import Executor as Executor
     from .jobs import Job as Job
+    from .jobs import as_completed as as_completed
     from .jobs import place as place
     from .jobs import submit as submit
+    from .jobs import wait as wait
     from .jobs import why_not as why_not
     from .plan.diff import diff as diff
     from .plan.document import document as document
@@ -48,6 +51,7 @@ _HOME = {
     "Catalog": "catalog",
     "CatalogError": "errors",
     "ClusterSpec": "spec",
+    "Executor": "jobs",
     "Finding": "errors",
     "FleetSpec": "spec",
     "InputError": "errors",
@@ -58,6 +62,7 @@ _HOME = {
     "SpecError": "errors",
     "SupercloudError": "errors",
     "WorkError": "errors",
+    "as_completed": "jobs",
     "diff": "plan.diff",
     "document": "plan.document",
     "load": "spec.loader",
@@ -67,6 +72,7 @@ _HOME = {
     "render": "targets",
     "resolve": "plan.resolve",
     "submit": "jobs",
+    "wait": "jobs",
     "why_not": "jobs",
 }
 
@@ -75,6 +81,7 @@ __all__ = [
     "Catalog",
     "CatalogError",
     "ClusterSpec",
+    "Executor",
     "Finding",
     "FleetSpec",
     "InputError",
@@ -85,6 +92,7 @@ __all__ = [
     "SpecError",
     "SupercloudError",
     "WorkError",
+    "as_completed",
     "diff",
     "document",
     "load",
@@ -94,6 +102,7 @@ __all__ = [
     "render",
     "resolve",
     "submit",
+    "wait",
     "why_not",
 ]
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from samples import EXAMPLES
+
+settings.register_profile("supercloud", deadline=None)  # how busy the machine is proves nothing
+settings.load_profile("supercloud")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -27,7 +27,7 @@ def diff(
         result_json([asdict(change) for change in changes])
         return
     for line in columns(
-        (change.impact, change.path, f"{_text(change.old)} -> {_text(change.new)}") for change in changes
+        (change.impact, change.path, f"{_text(change.old)} -> {_text(change.new)}", change.why) for change in changes
     ):
         result(line)
     replaced = sum(change.impact == "replaces" for change in changes)

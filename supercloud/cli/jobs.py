@@ -81,7 +81,8 @@ def _shown(record: JobRecord) -> dict[str, object]:
     """A job for programs: without the texts it was made from."""
     from dataclasses import fields
 
-    hidden = {"spec", "placement", "connection", "submission", "owner", "joules", "dollars", "earlier", "recalled"}
+    hidden = {"spec", "placement", "connection", "submission", "owner", "joules", "dollars", "earlier", "recalled",
+              "units", "unit_seconds", "promised"}  # fmt: skip
     shown = {item.name: getattr(record, item.name) for item in fields(record) if item.name not in hidden}
     energy = record.energy()
     return shown | {

@@ -32,15 +32,16 @@ def place(
     as_json: Json = False,
 ) -> None:
     """Say where a job would go: pool, nodes, what must be near what. Exit code 2 where nothing can have it."""
-    import time
-
     from ..jobs import Placement
     from ..jobs import place as decide
     from ..jobs.fleet import Fleet
+    from ..jobs.support import check
     from ..spec.loader import load_job
 
+    asked = load_job(job).model
+    check(asked)
     where = where_of(on, live)
-    answer = decide(load_job(job).model, where, now=time.time())
+    answer = decide(asked, where)
     if isinstance(answer, Placement):
         if as_json:
             result_json(asdict(answer))

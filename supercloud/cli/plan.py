@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import typer
 
 from .options import Json, SpecFile, plan_of
 from .output import columns, findings, note, result
+
+if TYPE_CHECKING:
+    from ..plan.model import Plan
 
 EPILOG = "Example: supercloud plan examples/02-superpod/cluster.yaml · next: supercloud render"
 
@@ -27,13 +32,17 @@ def plan(spec: SpecFile, as_json: Json = False) -> None:
             result(
                 f"accepted: {item.finding.path}: {item.finding.problem} [{item.finding.check}] because {item.reason}"
             )
-        _next(spec.name, str(spec), len(decided.errors), len(decided.findings))
+        _next(spec.name, str(spec), decided)
     raise typer.Exit(2 if decided.errors else 0)
 
 
-def _next(name: str, spec: str, errors: int, found: int) -> None:
-    if errors:
-        note(f"{errors} error(s): mend {name}, then plan again")
-    else:
-        said = "no problems found" if not found else "nothing that forbids rendering"
-        note(f"{said} · next: supercloud render {spec}")
+def _next(name: str, spec: str, decided: Plan) -> None:
+    if decided.errors:
+        note(f"{len(decided.errors)} error(s): mend {name}, then plan again")
+        return
+    if decided.cloud is not None:
+        said = "no problems found" if not decided.findings else "nothing that forbids creating it"
+        note(f"{said} · next: pulumi config set specFile {spec} && pulumi up")
+        return
+    said = "no problems found" if not decided.findings else "nothing that forbids rendering"
+    note(f"{said} · next: supercloud render {spec}")

@@ -1,16 +1,20 @@
-"""``supercloud render``: the files."""
+"""``supercloud render``: the files of a cluster; of a fleet, those of its clusters and what holds them together."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .options import Json, SpecFile, plan_of
 from .output import note, result, result_json
+
+if TYPE_CHECKING:
+    from ..plan.model import Plan
+    from ..primitives.bundle import Bundle
 
 # More files than this are not listed one by one.
 _MANY = 100
@@ -27,17 +31,9 @@ def render(
     force: Annotated[bool, typer.Option("--force", help="Replace a folder that holds other files.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Write the configuration of a cluster into a folder, one subfolder a target."""
-    from ..primitives.bundle import Bundle
-    from ..targets import render as render_target
-    from ..targets import targets_for
-
-    decided = plan_of(spec)
-    names = target or targets_for(decided)
-    bundle = Bundle({})
-    for name in names:
-        bundle |= render_target(decided, name).under(name)
-    folder = out or Path("out") / decided.name
+    """Write the configuration of a cluster, or of every cluster of a fleet, into a folder, one subfolder a target."""
+    name, bundle = _fleet(spec, target) if _is_fleet(spec) else _cluster(plan_of(spec), target)
+    folder = out or Path("out") / name
     bundle.write(folder, force=force)
     if as_json:
         result_json({"folder": str(folder), "files": list(bundle)})
@@ -45,6 +41,63 @@ def render(
     for line in _listed(bundle, folder):
         result(line)
     note(f"{len(bundle)} files written · next: {_read_first(bundle, folder)}")
+
+
+def _cluster(plan: Plan, target: list[str] | None) -> tuple[str, Bundle]:
+    from ..primitives.bundle import Bundle
+    from ..targets import render as render_target
+    from ..targets import targets_for
+
+    bundle = Bundle({})
+    for name in target or targets_for(plan):
+        bundle |= render_target(plan, name).under(name)
+    return plan.name, bundle
+
+
+def _is_fleet(spec: Path) -> bool:
+    from ..spec.document import read
+
+    data = read(spec).data
+    return isinstance(data, Mapping) and "clusters" in data and "pools" not in data
+
+
+def _fleet(spec: Path, target: list[str] | None) -> tuple[str, Bundle]:
+    """Each cluster under its own name, as far as it has the targets; what is of the fleet itself under ``fleet``."""
+    from ..errors import InputError
+    from ..primitives.bundle import Bundle
+    from ..spec.loader import load_fleet
+    from ..targets import TARGETS, targets_for
+
+    fleet = load_fleet(spec).model
+    plans = [plan_of(spec.parent / member.spec) for member in fleet.clusters]
+    errors = [finding for plan in plans for finding in plan.errors]
+    if errors:
+        raise InputError(f"{fleet.name} cannot be rendered: the plans of its clusters have errors", errors)
+    named = {plan.name: plan for plan in plans}
+    if len(named) < len(plans):
+        raise InputError(f"{spec}: two clusters have one name; each needs its own: {', '.join(p.name for p in plans)}")
+    bundle = Bundle({})
+    for name, plan in named.items():
+        # a target that nobody has is said by the first; one that only some have is rendered for those
+        known = [item for item in target or () if item not in TARGETS or item in targets_for(plan)]
+        if target is None or known:
+            bundle |= _cluster(plan, known or None)[1].under(f"clusters/{name}")
+    if target and not bundle:
+        raise InputError(f"no cluster of {fleet.name} has anything for {', '.join(target)}")
+    return fleet.name, bundle | _together(fleet.name, named, target)
+
+
+def _together(name: str, plans: Mapping[str, Plan], target: list[str] | None) -> Bundle:
+    """One queue over all clusters that have Kueue, where there are several."""
+    from ..primitives.bundle import Bundle
+    from ..targets.schedulers.kubernetes import render_fleet
+
+    able = {key: plan for key, plan in plans.items() if plan.scheduler.kubernetes and plan.scheduler.kubernetes.kueue}
+    if len(able) < 2 or (target is not None and "kubernetes" not in target):
+        return Bundle({})
+    if left := sorted(set(plans) - set(able)):
+        note(f"not in the common queue, for they have no Kueue: {', '.join(left)}")
+    return render_fleet(name, able).under("fleet/kubernetes")
 
 
 def _listed(bundle: Iterable[str], folder: Path) -> list[str]:

@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 EPILOG = "Example: supercloud submit job.yaml --on cluster.yaml --engine local · next: supercloud wait ID"
 
 Where = Annotated[Path, typer.Option("--on", help="The spec of a cluster or of a fleet.", metavar="SPEC")]
-EngineName = Annotated[str, typer.Option(help="local (this machine), slurm, or another that is installed.")]
+EngineName = Annotated[str, typer.Option(help="local (this machine), slurm, kubernetes, or another that is installed.")]
 Via = Annotated[
-    str | None, typer.Option(help="How the engine is reached: ssh:login.example.com, or the URL of slurmrestd.")
+    str | None,
+    typer.Option(
+        help="How the engine is reached: ssh:login.example.com, the URL of slurmrestd, or context:NAME of a kubeconfig."
+    ),
 ]
 
 
@@ -64,13 +67,15 @@ def submit(
 
 
 def connection_of(engine: str, via: str | None) -> Connection:
-    """A connection from options."""
+    """A connection from options; raises :class:`InputError` for what is none."""
     from pydantic import ValidationError
 
     from ..errors import InputError
     from ..spec.fleet import Connection
 
     try:
+        if via and via.startswith("context:"):
+            return Connection(engine=engine, context=via.removeprefix("context:"))
         return Connection(engine=engine, via=via)
     except ValidationError as error:
         raise InputError(f"--engine or --via: {error.errors()[0]['msg']}") from None

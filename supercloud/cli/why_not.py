@@ -26,13 +26,14 @@ def why_not(
     as_json: Json = False,
 ) -> None:
     """Say for every pool how the job would lie in it, or the one reason that keeps it out and what would cure it."""
-    import time
-
     from ..jobs import Placement
     from ..jobs import why_not as ask
+    from ..jobs.support import check
     from ..spec.loader import load_job
 
-    answers = dict(ask(load_job(job).model, where_of(on, live), now=time.time()))
+    asked = load_job(job).model
+    check(asked)
+    answers = dict(ask(asked, where_of(on, live)))
     if pool is not None:
         if pool not in answers:
             raise UnknownName("pool", pool, answers)
