@@ -12,13 +12,21 @@ from ..spec.base import Count, Flag, Text
 from .fact import Fact, FactName, Part
 
 __all__ = ["ControlPlane", "KubernetesAbilities", "KubernetesRelease", "KueueAbilities", "KueueApis", "KueueRelease",
-           "RequestLimits", "VolcanoAbilities", "VolcanoRelease"]  # fmt: skip
+           "PolicyApi", "RequestLimits", "VolcanoAbilities", "VolcanoRelease"]  # fmt: skip
 
 ApiVersion = Annotated[str, Field(pattern=r"^v\d+((alpha|beta)\d+)?$")]
 
 
+class PolicyApi(Part):
+    """A kind of policy as an API server serves it."""
+
+    version: ApiVersion
+    gate: Text | None = None
+    """Feature gate that has to be set, and the version served, on a control plane of one's own; None: it is there."""
+
+
 class KubernetesAbilities(Part):
-    """What a release can do without a feature gate being set."""
+    """What a release can do without a feature gate being set, but for what names its gate."""
 
     kubeadm: ApiVersion
     """Of kubeadm's own configuration files."""
@@ -28,6 +36,8 @@ class KubernetesAbilities(Part):
     """Pods may ask by resource name (``nvidia.com/gpu``) for what claims hand out (DRAExtendedResource)."""
     admission_policies: Flag
     """ValidatingAdmissionPolicy of admissionregistration.k8s.io/v1."""
+    changing_policies: PolicyApi | None = None
+    """MutatingAdmissionPolicy of admissionregistration.k8s.io; None where it is in no version but an alpha."""
 
 
 class KubernetesRelease(Fact):

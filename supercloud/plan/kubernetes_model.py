@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..catalog.kubernetes import ControlPlane, KubernetesRelease, KueueRelease, VolcanoRelease
+from ..catalog.kubernetes import ControlPlane, KubernetesRelease, KueueRelease, PolicyApi, VolcanoRelease
 from ..catalog.kubernetes_parts import (
     AlertSet,
     Chart,
@@ -47,6 +47,12 @@ class KubernetesPlan:
     the kinds of storage in the spec."""
     xids: XidCatalog | None
     """Where there are NVIDIA GPUs."""
+
+    @property
+    def changing_policies(self) -> PolicyApi | None:
+        """How the API server serves policies that change objects; a gate is set only where the server is ours."""
+        policies = self.release.abilities.changing_policies if self.release else None
+        return policies if policies and (self.control_plane or not policies.gate) else None
 
     def chart(self, name: str) -> Chart | None:
         """A chart, where it is installed."""

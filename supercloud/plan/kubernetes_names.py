@@ -12,7 +12,7 @@ from ..spec.scheduler import KubernetesScheduler
 from .model import Level, Locality, Plan, PoolPlan
 
 __all__ = ["ACCELERATOR", "CHANNEL", "HOSTNAME", "JOB", "KEY", "MANAGED_BY", "NAME", "OBJECT", "POOL", "PRODUCT",
-           "QUEUE", "SECRETS", "TASK", "TIME_LIMIT", "Topology", "claim_of", "cluster_queue_of", "flavor_of",
+           "QUEUE", "SECRETS", "STARTS", "TASK", "TIME_LIMIT", "Topology", "claim_of", "cluster_queue_of", "flavor_of",
            "level_label", "namespace_of", "priority_class_of", "queue_of", "resource_of", "topology_of",
            "whole_topology_of"]  # fmt: skip
 
@@ -41,6 +41,8 @@ NAME = "supercloud.dev/name"
 """Annotation: what its user calls the job."""
 TIME_LIMIT = "supercloud.dev/time-limit"
 """Annotation of pods: the seconds a job may run."""
+STARTS = "supercloud.dev/starts"
+"""Annotation of a job's object and of its pods: how often its queue has let it begin, as the API server counts."""
 
 SECRETS = "supercloud-secrets"
 """The Secret in a tenant's namespace that holds what jobs name as secrets, a key for each."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import cast
 
 from ...catalog import Catalog
-from ...catalog.kubernetes import KueueRelease
+from ...catalog.kubernetes import KubernetesRelease, KueueRelease
 from ...errors import Finding
 from ...spec.scheduler import KubernetesScheduler
 from ..kubernetes import age
@@ -75,6 +75,20 @@ def kueue_slices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 yield Finding("kueue-slices", "warning", "scheduler.queue_version",
                               f"{facts.kueue.title} cannot keep parts of a job within a scale-up domain of {pool.name}",
                               f"set scheduler.queue_version to {newer} or later")  # fmt: skip
+
+
+def kueue_starts(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Releases whose API server cannot count how often Kueue lets a job begin."""
+    for facts in facts_of(plan):
+        if facts.kueue and facts.release and facts.changing_policies is None:
+            able = [item for item in catalog.all("kubernetes")
+                    if (policies := cast(KubernetesRelease, item).abilities.changing_policies)
+                    and (facts.control_plane or not policies.gate)]  # fmt: skip
+            yield Finding("kueue-starts", "note", "scheduler.version",
+                          f"nothing in Kubernetes {facts.release.name} tells a job that Kueue took its nodes and gave it "
+                          "others: both starts have one SUPERCLOUD_EPOCH, so what is left of the first may still "
+                          "commit checkpoints", f"set scheduler.version to {min(able, key=age).name} or later"
+                          )  # fmt: skip
 
 
 def kueue_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -164,4 +178,5 @@ CHECKS = (
     kubernetes_tenant_name,
     kueue_limits,
     kueue_slices,
+    kueue_starts,
 )

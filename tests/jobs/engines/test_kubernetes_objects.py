@@ -235,6 +235,12 @@ def test_a_program_gets_its_words_as_they_are() -> None:
     assert (done.returncode, done.stdout) == (0, f"1 0 10003 {said}\n")
 
 
+@pytest.mark.parametrize(("starts", "epoch"), [("", "10003"), ("1", "10003"), ("4", "10006")])
+def test_an_epoch_counts_launches_restarts_and_what_its_queue_resumed(starts: str, epoch: str) -> None:
+    done = run(_START + _ONE, ["sh", "-c", "echo $SUPERCLOUD_EPOCH"], SUPERCLOUD_STARTS=starts)
+    assert done.stdout == f"{epoch}\n"
+
+
 def test_several_tasks_of_a_pod_end_together() -> None:
     show = run(_START + _SEVERAL, ["sh", "-c", "echo $RANK $LOCAL_RANK"], LOCAL_WORLD_SIZE="2")
     assert sorted(show.stdout.splitlines()) == ["2 0", "3 1"] and show.returncode == 0

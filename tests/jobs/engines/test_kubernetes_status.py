@@ -13,6 +13,7 @@ import pytest
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.engines.kubernetes.nodes import node_states, waiting_work
 from supercloud.jobs.engines.kubernetes.reasons import pod_reason, queue_reason
+from supercloud.jobs.engines.kubernetes.status import status_of
 from supercloud.jobs.states import State
 from supercloud.spec.fleet import Connection
 
@@ -75,6 +76,18 @@ def test_every_end_and_every_wait(tmp_path: Path, name: str, state: State, attem
     assert (status.ended is not None) == state.is_final
     if state is not State.QUEUED:
         assert status.started and status.started <= (status.ended or status.started)
+
+
+@pytest.mark.parametrize(("name", "counted", "attempt"), [
+    ("low", "1", 2), ("low", "4", 5), ("low", "odd", 2),  # it waits: the next start is one more
+    ("runs", "1", 1), ("runs", "3", 3), ("again", "2", 3), ("fine", "2", 2),
+])  # fmt: skip
+def test_an_attempt_is_what_its_programs_are_told(name: str, counted: str, attempt: int) -> None:
+    (item,) = (item for item in recorded("jobsets") if item["metadata"]["annotations"]["supercloud.dev/name"] == name)
+    item["metadata"]["annotations"]["supercloud.dev/starts"] = counted
+    owned = [load for load in recorded("workloads")
+             if load["metadata"]["labels"].get("kueue.x-k8s.io/job-uid") == item["metadata"]["uid"]]  # fmt: skip
+    assert status_of(item, owned[0] if owned else None, [], []).attempt == attempt
 
 
 def test_many_are_asked_for_with_few_questions(tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
     ("unknown-name", kubernetes(queue_version="0.3"), "error", "scheduler.queue_version", "0.13"),
     ("kueue-slices", kubernetes(queue_version="0.12") | {"pools": [GB200]}, "warning", "scheduler.queue_version",
      "0.13"),
+    ("kueue-starts", kubernetes(version="1.33"), "note", "scheduler.version", "to 1.34"),
+    ("kueue-starts", kubernetes(version="1.35") | AWS | {"pools": [G5]}, "note", "scheduler.version", "to 1.36"),
     ("kubernetes-devices", kubernetes(version="1.33") | {"pools": [GB200]}, "warning", "scheduler.version", "1.34"),
     ("kubernetes-claims", kubernetes(version="1.35", devices="claims"), "error", "scheduler.devices", "1.36"),
     ("kubernetes-claims", kubernetes(devices="claims") | {"pools": [H100 | {"slicing": {"mig": {"1g.10gb": 7}}}]},
@@ -80,6 +82,12 @@ def test_finding(check: str, changes: dict[str, Any], level: str, path: str, hin
 
 def test_the_plain_case_has_none() -> None:
     assert not [item for item in planned().findings if item.check.startswith(("kube", "kueue"))]
+
+
+@pytest.mark.parametrize("changes", [kubernetes(version="1.34"), kubernetes(version="1.31", queue="volcano"),
+                                     kubernetes() | AWS | {"pools": [G5]}])  # fmt: skip
+def test_starts_are_counted_where_somebody_can(changes: dict[str, Any]) -> None:
+    assert not [item for item in planned(changes).findings if item.check == "kueue-starts"]
 
 
 def test_capacity_that_waits_is_for_gke() -> None:

@@ -46,6 +46,29 @@ def test_only_machines_with_a_place_have_one(machine: str, known: bool) -> None:
     assert (len(topology["spec"]["levels"]) > 1) == known
 
 
+@pytest.mark.parametrize(("version", "served", "told"), [
+    ("1.36", "admissionregistration.k8s.io/v1", {}),
+    ("1.35", "admissionregistration.k8s.io/v1beta1", {"feature-gates": "MutatingAdmissionPolicy=true",
+                                                      "runtime-config": "admissionregistration.k8s.io/v1beta1=true"}),
+    ("1.33", "", {}),
+])  # fmt: skip
+def test_the_api_server_counts_starts_where_it_can(version: str, served: str, told: dict[str, str]) -> None:
+    bundle = render(planned({"scheduler": {"kind": "kubernetes", "version": version}}), "kubernetes")
+    kinds = ("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding")
+    assert {item["apiVersion"] for item in objects_of(bundle) if item["kind"] in kinds} == ({served} if served else set())
+    documents = yaml.safe_load_all(bundle["control-plane/kubeadm-init.yaml"])
+    [cluster] = [item for item in documents if item["kind"] == "ClusterConfiguration"]
+    args = {item["name"]: item["value"] for item in cluster["apiServer"]["extraArgs"]}
+    assert {name: args[name] for name in ("feature-gates", "runtime-config") if name in args} == told
+
+
+@pytest.mark.parametrize("scheduler", [{"version": "1.36", "queue": "volcano"}, {"version": "1.35", "queue": "volcano"}])
+def test_volcano_counts_by_itself(scheduler: dict[str, Any]) -> None:
+    bundle = render(planned({"scheduler": {"kind": "kubernetes", **scheduler}}), "kubernetes")
+    assert "supercloud-starts" not in "".join(map(str, objects_of(bundle)))
+    assert "feature-gates" not in bundle["control-plane/kubeadm-init.yaml"]
+
+
 @pytest.mark.parametrize(("nodes", "reads", "writes"), [(64, 400, 200), (600, 1500, 500), (4000, 3000, 1000)])
 def test_the_api_server_grows_with_the_cluster(nodes: int, reads: int, writes: int) -> None:
     plan = planned({"pools": [{"name": "train", "machine": "dgx-h100", "nodes": nodes}], "fabrics": []})

@@ -26,7 +26,7 @@ MAIN = "main"
 _SCRIPT_LIMIT = 120_000  # bytes: Linux gives one argument 128 KiB
 # Reads what only the pod knows. It is the same for all jobs: the program comes in as "$@".
 _START = """\
-export SUPERCLOUD_EPOCH="$((SUPERCLOUD_EPOCH_BEFORE + SUPERCLOUD_RESTART + 1))"
+export SUPERCLOUD_EPOCH="$((SUPERCLOUD_EPOCH_BEFORE + SUPERCLOUD_RESTART + ${SUPERCLOUD_STARTS:-1}))"
 """
 _ONE = """\
 export RANK="$NODE_RANK" JAX_PROCESS_ID="$NODE_RANK" LOCAL_RANK=0
@@ -72,6 +72,8 @@ class Pod:
     """Field that says how often the job was started anew."""
     first: str
     """Host name of the first pod."""
+    starts: str = ""
+    """Field that says how often its queue has let it begin, where that is not in ``restart``; without a value: once."""
 
 
 def verbatim(text: str) -> str:
@@ -138,6 +140,8 @@ def _env(job: JobSpec, at: Placement, key: str, pod: Pod) -> Iterator[Json]:
         yield _field("SUPERCLOUD_ARRAY_INDEX", f"metadata.labels['{TASK}']")
     yield _field("NODE_RANK", pod.rank)
     yield _field("SUPERCLOUD_RESTART", pod.restart)
+    if pod.starts:
+        yield _field("SUPERCLOUD_STARTS", pod.starts)
     tasks, port = job.tasks_per_node, str(port_of(key))
     said = {
         "MASTER_ADDR": pod.first,

@@ -16,6 +16,7 @@ from ....plan.kubernetes_names import (
     POOL,
     PRODUCT,
     QUEUE,
+    STARTS,
     TIME_LIMIT,
     namespace_of,
     priority_class_of,
@@ -40,7 +41,7 @@ LOST = "DisruptionTarget"
 
 _POD = Pod("metadata.labels['batch.kubernetes.io/job-completion-index']",
            "metadata.labels['jobset.sigs.k8s.io/restart-attempt']",
-           f"$(SUPERCLOUD_OBJECT)-{ROLE}-0-0.$(SUPERCLOUD_OBJECT)")  # fmt: skip
+           f"$(SUPERCLOUD_OBJECT)-{ROLE}-0-0.$(SUPERCLOUD_OBJECT)", f"metadata.annotations['{STARTS}']")  # fmt: skip
 _KUEUE = "kueue.x-k8s.io"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from ....plan.kubernetes_names import STARTS
 from ...states import State
 from ...submission import Status
 from .jobset import LOST
@@ -23,7 +24,7 @@ _EXIT_CODE = re.compile(r"failed with exit code (\d+) ")
 def status_of(jobset: Json, workload: Json | None, jobs: Sequence[Json], pods: Sequence[Json]) -> Status:
     """The status of one object. Its Jobs count where it :func:`ended_badly`, its pods where it :func:`needs_pods`."""
     status = jobset.get("status", {})
-    attempt = 1 + int(status.get("restarts", 0)) + _evictions(workload)
+    attempt = int(status.get("restarts", 0)) + _starts(jobset, workload)
     resumed = condition(jobset, "Suspended", "False") or condition(jobset, "StartupPolicyCompleted")
     started = seconds(resumed.get("lastTransitionTime")) if resumed else None
     if done := condition(jobset, "Completed"):
@@ -71,10 +72,16 @@ def _runs(status: Json) -> bool:
     return any(item.get("ready") or item.get("succeeded") for item in status.get("replicatedJobsStatus") or ())
 
 
-def _evictions(workload: Json | None) -> int:
-    """How often the queue took the nodes back."""
+def _starts(jobset: Json, workload: Json | None) -> int:
+    """How often the queue has let it begin, with the time it waits for now.
+
+    The API server counts; where it does not, the queue tells how often it took the nodes back.
+    """
+    counted = str(jobset["metadata"].get("annotations", {}).get(STARTS, ""))
+    if counted.isdecimal():
+        return max(1, int(counted) + bool(jobset["spec"].get("suspend")))
     stats = (workload or {}).get("status", {}).get("schedulingStats", {})
-    return sum(int(item.get("count", 0)) for item in stats.get("evictions") or ())
+    return 1 + sum(int(item.get("count", 0)) for item in stats.get("evictions") or ())
 
 
 def _level(jobset: Json) -> str:

@@ -64,7 +64,7 @@ def vcjob(job: JobSpec, at: Placement, pods: Pods, key: str) -> Json:
             "queue": queue_of(job.tenant),
             "priorityClassName": priority_class_of(job.priority),
             "minAvailable": at.nodes,
-            "maxRetry": job.retries,
+            "maxRetry": job.retries + 1,  # the starts it has, though Volcano calls them retries
             "ttlSecondsAfterFinished": KEPT,
             "plugins": {"env": [], "svc": ["--publish-not-ready-addresses=true"]},
             "policies": list(_policies(job)),
@@ -82,9 +82,13 @@ def vcjob(job: JobSpec, at: Placement, pods: Pods, key: str) -> Json:
 
 
 def _policies(job: JobSpec) -> Iterator[Json]:
-    """What is tried again; whatever else fails ends the job."""
+    """What is tried again, as a whole and with a higher count; whatever else fails ends the job.
+
+    A pod that is taken away is never made anew by itself, beside the rest of its gang and under the same epoch: without
+    retries it ends the job.
+    """
+    yield {"event": "PodEvicted", "action": "RestartJob"}
     if job.retries:
-        yield {"event": "PodEvicted", "action": "RestartJob"}
         yield from ({"exitCode": code, "action": "RestartJob"} for code in retried(job))
     yield {"event": "PodFailed", "action": "TerminateJob"}
     yield {"event": "TaskCompleted", "action": "CompleteJob"}

@@ -20,6 +20,7 @@ from . import (
     pod_security,
     provisioning,  # fmt: skip
     queues,
+    starts,
     storage,
     tenants,
     volcano,
@@ -72,7 +73,8 @@ def stages(plan: Plan) -> dict[str, dict[str, list[Object]]]:
             f"tenant-{name}": objects for name, objects in tenants.files(plan).items()
         }
     if kueue:
-        found["queues"] = {"topologies": found["queues"].pop("topologies"), **found["queues"]}
+        found["queues"] = {"topologies": found["queues"].pop("topologies"), **found["queues"],
+                           **_some("starts", starts.objects(plan))}  # fmt: skip
         if checks := list(provisioning.objects(plan)):
             found["queues"] = {"provisioning": checks, **found["queues"]}
     return {name: parts for name, parts in found.items() if parts}

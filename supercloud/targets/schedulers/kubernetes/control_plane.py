@@ -76,6 +76,7 @@ def _cluster(plan: Plan, api: str) -> Object:
                 "max-requests-inflight": str(limits.reads),
                 "max-mutating-requests-inflight": str(limits.writes),
                 "profiling": "false",
+                **_gates(plan),
             }),
         },
         "controllerManager": {"extraArgs": _args({
@@ -91,6 +92,15 @@ def _cluster(plan: Plan, api: str) -> Object:
             "auto-compaction-retention": "5m",
         })}},
     }  # fmt: skip
+
+
+def _gates(plan: Plan) -> dict[str, str]:
+    """What the API server is told to serve that it has but does not serve by itself."""
+    policies = facts_of(plan).changing_policies
+    if declared_of(plan).queue != "kueue" or policies is None or policies.gate is None:
+        return {}
+    return {"feature-gates": f"{policies.gate}=true",
+            "runtime-config": f"admissionregistration.k8s.io/{policies.version}=true"}  # fmt: skip
 
 
 def _kubelet(plan: Plan) -> Object:

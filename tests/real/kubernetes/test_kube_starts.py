@@ -1,0 +1,149 @@
+"""Every start of a job carries a higher epoch than the one before: what Kueue took away and gave back is counted too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kube_pods import run, variables
+from kube_world import World
+
+from supercloud.jobs.engines.kubernetes.api import Refusal
+
+PODS = "/api/v1/namespaces/llm/pods"
+JOBSETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/llm/jobsets"
+QUEUE = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/llm"
+H100 = {"type": "h100"}
+# KWOK takes the sleep for a running program; run here it only tells
+TELLS = ["sh", "-c", 'echo "$SUPERCLOUD_EPOCH"; exit $? # sleep 600']
+LOST = {"key": "broken", "value": "yes", "effect": "NoExecute"}
+
+
+def pods_of(cluster: World, job: int) -> list[dict[str, Any]]:
+    """The pods of a job that is running, all there and none of an earlier start."""
+    name = cluster.objects(job)["metadata"]["name"]
+    count = len(cluster.hosts(job))
+    found = [pod for pod in cluster.lab.api.pages(PODS, labelSelector=f"supercloud.dev/object={name}")
+             if not pod["metadata"].get("deletionTimestamp")]  # fmt: skip
+    assert len(found) == count
+    return found
+
+
+def epoch(cluster: World, job: int) -> int:
+    """What all its programs are told."""
+    (told,) = {run(pod) for pod in pods_of(cluster, job)}
+    return int(told)
+
+
+def test_what_is_preempted_and_resumed_has_a_higher_epoch(cluster: World) -> None:
+    low = cluster.submit(name="low", command=TELLS, accelerators=H100 | {"count": 512}, priority="low", retries=1)
+    cluster.reaches(low, "RUNNING")
+    epochs = [epoch(cluster, low)]
+    for round_ in range(2):
+        high = cluster.submit(name=f"high{round_}", accelerators=H100 | {"count": 128}, priority="high")
+        cluster.reaches(high, "RUNNING")
+        assert cluster.reaches(low, "QUEUED").attempt == round_ + 2
+        cluster.supercloud("cancel", str(high))
+        assert cluster.reaches(low, "RUNNING").attempt == round_ + 2
+        epochs.append(epoch(cluster, low))
+    assert epochs == [1, 2, 3]
+    lost = cluster.hosts(low)[0]
+    cluster.lab.taint(lost, LOST)  # a restart of the JobSet, which Kueue knows nothing of; it needs all nodes
+    try:
+        cluster.lab.until(lambda: cluster.record(low).attempt == 4)
+    finally:
+        cluster.lab.taint(lost)
+    cluster.reaches(low, "RUNNING", attempt=4)
+    assert epoch(cluster, low) == 4
+
+
+def test_tasks_of_an_array_count_for_themselves(cluster: World) -> None:
+    job = cluster.submit(name="many", command=TELLS, array=3, accelerators=H100 | {"count": 160}, priority="low")
+    sets = [item["metadata"]["name"] for item in cluster.lab.api.pages(JOBSETS)]
+
+    def told() -> dict[str, int]:
+        found = {}
+        for name in sets:
+            live = [pod for pod in cluster.lab.api.pages(PODS, labelSelector=f"supercloud.dev/object={name}")
+                    if pod["spec"].get("nodeName") and not pod["metadata"].get("deletionTimestamp")]  # fmt: skip
+            if len(live) == 20:
+                (found[name],) = {int(run(pod)) for pod in live}
+        return found
+
+    assert set(cluster.lab.until(lambda: len(told()) == 3 and told(), 60).values()) == {1}
+    high = cluster.submit(name="high", accelerators=H100 | {"count": 128}, priority="high")
+    cluster.reaches(high, "RUNNING")
+    cluster.supercloud("cancel", str(high))
+    again = cluster.lab.until(lambda: len(now := told()) == 3 and 2 in now.values() and now, 60)
+    assert sorted(again.values()).count(2) < 3, "those that were left alone go on under their epoch"
+    assert cluster.record(job).state == "RUNNING"
+
+
+def test_a_hold_and_a_hundred_resumptions_never_repeat_an_epoch(cluster: World) -> None:
+    """Kueue writes the two lines that this writes, only faster: no number comes twice, and none is left out."""
+    job = cluster.submit(name="often", command=TELLS, accelerators=H100 | {"count": 8})
+    cluster.reaches(job, "RUNNING")
+    path = f"{JOBSETS}/{cluster.objects(job)['metadata']['name']}"
+    cluster.lab.api.patch(QUEUE, {"spec": {"stopPolicy": "HoldAndDrain"}})
+    try:
+        cluster.lab.until(lambda: cluster.lab.api.get(path)["spec"]["suspend"])
+        cluster.reaches(job, "QUEUED")
+        cluster.lab.api.patch(QUEUE, {"spec": {"stopPolicy": "None"}})
+        cluster.reaches(job, "RUNNING")
+        assert epoch(cluster, job) == 2
+    finally:
+        cluster.lab.api.patch(QUEUE, {"spec": {"stopPolicy": "None"}})
+
+
+@pytest.mark.parametrize("said", ["7000", "-3", "x[$(touch /tmp/hacked)]", "99999999999999999999", ""])
+def test_what_users_write_is_no_trouble_but_their_own(cluster: World, said: str) -> None:
+    """Neither is a job stopped by it, nor any other touched; the number the program sees is always a number."""
+    first = cluster.submit(name="mine", command=TELLS, accelerators=H100 | {"count": 8}, priority="low")
+    other = cluster.submit(name="other", command=TELLS, accelerators=H100 | {"count": 8}, priority="low")
+    cluster.reaches(first, "RUNNING")
+    cluster.reaches(other, "RUNNING")
+    name = cluster.objects(first)["metadata"]["name"]
+    cluster.lab.api.patch(f"{JOBSETS}/{name}", {"metadata": {"annotations": {"supercloud.dev/starts": said}}})
+    cluster.lab.api.patch(QUEUE, {"spec": {"stopPolicy": "HoldAndDrain"}})
+    try:
+        cluster.reaches(first, "QUEUED")
+        cluster.reaches(other, "QUEUED")
+    finally:
+        cluster.lab.api.patch(QUEUE, {"spec": {"stopPolicy": "None"}})
+    cluster.reaches(first, "RUNNING")
+    cluster.reaches(other, "RUNNING")
+    assert epoch(cluster, other) == 2
+    assert epoch(cluster, first) == (7001 if said == "7000" else 1)
+
+
+def test_objects_of_others_are_left_alone(cluster: World) -> None:
+    job = cluster.submit(name="ours", command=["true"], accelerators=H100 | {"count": 8})
+    body = cluster.objects(job)
+    body["metadata"] = {"name": "theirs", "namespace": "llm", "labels": {"kueue.x-k8s.io/queue-name": "llm"}}
+    body.pop("status", None)
+    body["spec"]["suspend"] = True
+    cluster.lab.api.post(JOBSETS, body)
+    theirs = cluster.lab.until(lambda: (item := cluster.lab.api.get(f"{JOBSETS}/theirs"))
+                               and not item["spec"]["suspend"] and item, 60)  # fmt: skip
+    assert "supercloud.dev/starts" not in theirs["metadata"].get("annotations", {})
+
+
+def test_without_the_policy_a_start_still_has_its_number(cluster: World) -> None:
+    path = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings/supercloud-starts"
+    cluster.lab.api.delete(path, {})
+    try:
+        cluster.lab.until(lambda: _gone(cluster, path))
+        job = cluster.submit(name="bare", command=TELLS, accelerators=H100 | {"count": 8})
+        cluster.reaches(job, "RUNNING")
+        (pod,) = pods_of(cluster, job)
+        assert (variables(pod)["SUPERCLOUD_STARTS"], epoch(cluster, job)) == ("", 1)
+    finally:
+        cluster.apply()
+
+
+def _gone(cluster: World, path: str) -> bool:
+    try:
+        cluster.lab.api.get(path)
+    except Refusal as refusal:
+        return refusal.code == 404
+    return False
