@@ -84,7 +84,8 @@ class Depends(Protocol):
 
 @runtime_checkable
 class KeepsResults(Protocol):
-    """An engine that gives every job a file for a result (SUPERCLOUD_RESULT), and can show it."""
+    """An engine that takes what a job leaves as its result (in the file SUPERCLOUD_RESULT names, or printed as
+    :mod:`.remote` does), and can show it."""
 
     def read_result(self, key: str, offset: int) -> bytes:
         """A piece of it from a byte on; empty when there is no more (yet)."""

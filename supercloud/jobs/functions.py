@@ -5,7 +5,11 @@
         print([future.result() for future in as_completed(futures)])
 
 The function is found by its module and name there, so it must be importable; with ``cloudpickle`` installed on both
-sides any function will do. Arguments and results are pickled; a result lies in a file that only the user's jobs write.
+sides any function will do. There, and in an image, is Python of the same release; nothing of ours need be.
+
+Arguments and results are pickled, so a result is as trusted as whoever can write it: it lies in a file that only the
+user's jobs write, and on Kubernetes comes with what its pods print, which is up to everybody who may execute programs
+in the tenant's namespace.
 """
 
 from __future__ import annotations
@@ -17,6 +21,8 @@ import sys
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -25,6 +31,7 @@ from ..errors import InputError, JobFailed
 from ..plan.model import Plan
 from ..spec import JobSpec
 from ..spec.fleet import Connection
+from . import remote
 from .api import submit
 from .fleet import Fleet
 from .handle import Job
@@ -72,7 +79,8 @@ class Executor:
         catalog: Catalog | None = None, python: str = "", name: str = "", **fields: Any,
     ):  # fmt: skip
         self._where, self._engine, self._store, self._catalog = where, engine, store, catalog
-        self._python, self._name, self._fields = python or sys.executable, name, fields
+        self._python = python or ("python3" if fields.get("image") else sys.executable)
+        self._name, self._fields = name, fields
         self._calls: list[Call] = []
         self._closed = False
 
@@ -83,7 +91,7 @@ class Executor:
         job = JobSpec.model_validate(
             {"accelerators": {"count": 0}} | self._fields
             | {"name": self._name or _name(function),
-               "command": [self._python, "-m", "supercloud.jobs.remote", packed(function, args, kwargs)]}
+               "command": [self._python, "-c", _remote(), packed(function, args, kwargs)]}
         )  # fmt: skip
         held = submit(job, self._where, engine=self._engine, store=self._store, catalog=self._catalog)
         call = Call(held.record, held.store)
@@ -132,6 +140,12 @@ def packed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
         raise InputError(f"the arguments of {name} are {len(text)} characters when packed, at most {_MOST} travel with "
                          "a job; put them in a file and pass its path")  # fmt: skip
     return text
+
+
+@cache
+def _remote() -> str:
+    """The program that calls a function there."""
+    return Path(remote.__file__).read_text()
 
 
 def _name(function: Callable[..., Any]) -> str:

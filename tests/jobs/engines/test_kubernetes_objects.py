@@ -241,6 +241,17 @@ def test_an_epoch_counts_launches_restarts_and_what_its_queue_resumed(starts: st
     assert done.stdout == f"{epoch}\n"
 
 
+def test_what_commits_checkpoints_is_brought_along(made: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    env = {item["name"]: item.get("value", "") for item in main_of(made(checkpoint={"path": "/scratch/a"}))["env"]}
+    assert env["SUPERCLOUD_COMMIT"].startswith("/dev/shm/")
+    said = {"SUPERCLOUD_COMMIT": str(tmp_path / "commit"), "SUPERCLOUD_CHECKPOINT": str(tmp_path / "saved"),
+            "SUPERCLOUD_COMMIT_TEXT": expanded(env["SUPERCLOUD_COMMIT_TEXT"], env)}  # fmt: skip
+    script = 'echo state >"$1/new"; "$SUPERCLOUD_COMMIT" commit step "$1/new"; echo "${SUPERCLOUD_COMMIT_TEXT-none}"'
+    done = run(_START + _ONE, ["sh", "-c", script, "sh", str(tmp_path)], **said)
+    assert done.stdout.splitlines() == [f"{tmp_path}/saved/0000010003-00000001-step", "none"], done.stderr
+    assert (tmp_path / "saved" / "0000010003-00000001-step").read_text() == "state\n"
+
+
 def test_several_tasks_of_a_pod_end_together() -> None:
     show = run(_START + _SEVERAL, ["sh", "-c", "echo $RANK $LOCAL_RANK"], LOCAL_WORLD_SIZE="2")
     assert sorted(show.stdout.splitlines()) == ["2 0", "3 1"] and show.returncode == 0

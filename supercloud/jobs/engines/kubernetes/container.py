@@ -13,10 +13,12 @@ from typing import Any
 from ....errors import EngineError
 from ....plan.kubernetes_names import OBJECT, SECRETS, TASK
 from ....spec import JobSpec
+from ... import helper
 from ...environment import job_env, port_of
 from ...epochs import epoch_before
 from ...placement import Placement
 from ...pods import Pods
+from ...remote import LOG
 
 __all__ = ["MAIN", "Pod", "container", "verbatim", "volumes"]
 
@@ -27,7 +29,12 @@ _SCRIPT_LIMIT = 120_000  # bytes: Linux gives one argument 128 KiB
 # Reads what only the pod knows. It is the same for all jobs: the program comes in as "$@".
 _START = """\
 export SUPERCLOUD_EPOCH="$((SUPERCLOUD_EPOCH_BEFORE + SUPERCLOUD_RESTART + ${SUPERCLOUD_STARTS:-1}))"
+if [ -n "${SUPERCLOUD_COMMIT-}" ]; then
+    printf '%s' "$SUPERCLOUD_COMMIT_TEXT" >"$SUPERCLOUD_COMMIT" && chmod 755 "$SUPERCLOUD_COMMIT"
+    unset SUPERCLOUD_COMMIT_TEXT
+fi
 """
+_SHM = "/dev/shm"
 _ONE = """\
 export RANK="$NODE_RANK" JAX_PROCESS_ID="$NODE_RANK" LOCAL_RANK=0
 exec "$@"
@@ -92,7 +99,7 @@ def container(job: JobSpec, at: Placement, pods: Pods, key: str, pod: Pod) -> Js
     elif pods.cpus:
         body["resources"] = {"requests": {"cpu": str(pods.cpus)}}
     mounts = [{"name": f"fs-{claim}", "mountPath": mount} for claim, mount in pods.volumes]
-    body["volumeMounts"] = [*mounts, {"name": "shm", "mountPath": "/dev/shm"}]
+    body["volumeMounts"] = [*mounts, {"name": "shm", "mountPath": _SHM}]
     return body
 
 
@@ -143,6 +150,9 @@ def _env(job: JobSpec, at: Placement, key: str, pod: Pod) -> Iterator[Json]:
     if pod.starts:
         yield _field("SUPERCLOUD_STARTS", pod.starts)
     tasks, port = job.tasks_per_node, str(port_of(key))
+    if job.checkpoint:  # nothing of ours is in the image
+        yield {"name": "SUPERCLOUD_COMMIT", "value": f"{_SHM}/supercloud-checkpoint"}
+        yield {"name": "SUPERCLOUD_COMMIT_TEXT", "value": verbatim(helper.text())}
     said = {
         "MASTER_ADDR": pod.first,
         "JAX_COORDINATOR_ADDRESS": f"{pod.first}:{port}",
@@ -157,6 +167,7 @@ def _env(job: JobSpec, at: Placement, key: str, pod: Pod) -> Iterator[Json]:
         "PET_NPROC_PER_NODE": str(max(1, at.accelerators_per_node // tasks)),
         "SUPERCLOUD_EPOCH_BEFORE": str(epoch_before(key)),
         "SUPERCLOUD_NODE_RANK": "$(NODE_RANK)",
+        LOG: "1",
         "WORLD_SIZE": str(at.nodes * tasks),
     }
     own = set(job.env)  # what torchrun and JAX are told is a proposal

@@ -181,10 +181,23 @@ class KubernetesEngine:
             return b""
         spool = Spool(self._notes.folder(key))
         if not (data := spool.read(offset)):
-            pods = self.api.pages(f"/api/v1/namespaces/{ref.namespace}/pods", labelSelector=f"{JOB}={ref.name}")
-            spool.gather(self.api, pods)
+            self._gather(spool, ref)
             data = spool.read(offset)
         return data
+
+    def read_result(self, key: str, offset: int) -> bytes:
+        """What a function returned, which came with what its pods printed."""
+        ref = self._notes.read(key)
+        if ref is None:
+            return b""
+        spool = Spool(self._notes.folder(key))
+        if not offset:
+            self._gather(spool, ref)
+        return spool.result()[offset:]
+
+    def _gather(self, spool: Spool, ref: Ref) -> None:
+        pods = self.api.pages(f"/api/v1/namespaces/{ref.namespace}/pods", labelSelector=f"{JOB}={ref.name}")
+        spool.gather(self.api, pods)
 
 
 @lru_cache(maxsize=1)

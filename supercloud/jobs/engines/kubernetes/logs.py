@@ -1,17 +1,22 @@
 """What a job's pods print, gathered in a file of the state folder: it only grows, and outlives the pods.
 
-Pods of an earlier start, or of a job that was preempted, are gone with their logs; what was read before stays.
+Pods of an earlier start, or of a job that was preempted, are gone with their logs; what was read before stays. What a
+function returned comes along, in lines that begin with a mark, and goes to a file of its own.
 """
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import fcntl
 import json
+import re
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from ...remote import MARK
 from .api import Api, Refusal
 from .container import MAIN
 
@@ -21,13 +26,15 @@ Json = dict[str, Any]
 
 _PIECE = 1 << 20  # bytes handed out at once
 _AT_ONCE = 8
+_RESULT = re.compile(rb"(\d+) (\d+) (\d+) ([A-Za-z0-9+/]+=*)\n")
 
 
 class Spool:
     """The log of one job."""
 
     def __init__(self, folder: Path):
-        self._file, self._marks = folder / "log", folder / "marks.json"
+        self._file, self._marks, self._results = folder / "log", folder / "marks.json", folder / "results"
+        self._mark = f"{MARK} {folder.name} ".encode()  # of this job: its folder is called like its key
 
     def gather(self, api: Api, pods: Iterable[Json]) -> None:
         """Add what pods have printed since the last time; those that have not begun have nothing to say."""
@@ -35,15 +42,22 @@ class Spool:
         if not begun:
             return
         self._file.parent.mkdir(parents=True, exist_ok=True)
-        with open(self._file, "ab") as file, ThreadPoolExecutor(_AT_ONCE) as threads:
+        with (
+            open(self._file, "ab") as file,
+            open(self._results, "ab") as results,
+            ThreadPoolExecutor(_AT_ONCE) as threads,
+        ):
             fcntl.flock(file, fcntl.LOCK_EX)  # two who read at once write once
             marks = json.loads(self._marks.read_text()) if self._marks.exists() else {}
             order = sorted(begun, key=lambda pod: str(pod["metadata"]["name"]))
             for pod, lines in zip(order, threads.map(lambda pod: _lines(api, pod, marks), order), strict=True):
                 for stamp, text in lines:
-                    file.write(text)
+                    said, mark, result = text.partition(self._mark)
+                    results.write(b"\n" * bool(mark) + result)  # whoever wrote before may have been killed in a line
+                    file.write(said + b"\n" * bool(said and mark))  # a line that was not ended stands before it
                     marks[pod["metadata"]["uid"]] = stamp
             file.flush()
+            results.flush()
             new = self._marks.with_suffix(".new")
             new.write_text(json.dumps(marks))
             new.replace(self._marks)
@@ -56,6 +70,21 @@ class Spool:
                 return file.read(_PIECE)
         except FileNotFoundError:
             return b""
+
+
+    def result(self) -> bytes:
+        """What the job left in its last start; empty until all of it is here."""
+        pieces: dict[int, dict[int, bytes]] = {}
+        counts: dict[int, int] = {}
+        with contextlib.suppress(FileNotFoundError), open(self._results, "rb") as file:
+            for match in filter(None, map(_RESULT.fullmatch, file)):
+                epoch, number, count = map(int, match.groups()[:3])
+                pieces.setdefault(epoch, {})[number] = match[4]
+                counts[epoch] = count
+        last = max(counts, default=0)
+        if len(found := pieces.get(last, {})) < counts.get(last, 1):
+            return b""
+        return b"".join(base64.b64decode(found[number]) for number in sorted(found))
 
 
 def _lines(api: Api, pod: Json, marks: dict[str, str]) -> list[tuple[str, bytes]]:
