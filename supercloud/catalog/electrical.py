@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from ..primitives.quantity import Current, Mass, Power, Voltage
 from ..spec.base import Count, Natural, Ratio, Text
-from .fact import Fact
+from .fact import Fact, Part
 
-__all__ = ["Pdu", "PowerShelf", "Ups"]
+__all__ = ["LoadPoint", "Pdu", "PowerShelf", "Ups"]
 
 
 class Pdu(Fact):
@@ -40,6 +42,13 @@ class PowerShelf(Fact):
     efficiency: Ratio | None = None
 
 
+class LoadPoint(Part):
+    """Efficiency at a part of the rated load."""
+
+    load: Annotated[Ratio, Field(gt=0)]
+    efficiency: Annotated[Ratio, Field(gt=0)]
+
+
 class Ups(Fact):
     """An uninterruptible supply in one way of running."""
 
@@ -47,3 +56,5 @@ class Ups(Fact):
     efficiency_from: Ratio
     """The worst of the printed range: plans count with it."""
     efficiency_to: Ratio
+    points: tuple[LoadPoint, ...] = ()
+    """Efficiency by load, rising, as its maker prints or measures it; empty means that only the range is known."""

@@ -6,12 +6,12 @@ One file an idea: ``racks`` (what fits), ``electricity`` (circuits and losses), 
 """
 
 from .efficiency import Overhead, chiller_power, cue, makeup_water
-from .electricity import Circuits, breaker_for, circuit_power, losses
+from .electricity import Circuits, at_load, breaker_for, circuit_power, losses
 from .energy import Part, Year, by_hour_of_day, mixed_carbon, mixed_price, year_of
 from .heat import Heat, flow_for, split
 from .loop import Loop, class_of, outdoor_limit, units_for
 from .racks import Fit, Limits, Run, fit, racks_for, share_out
-from .redundancy import SCHEMES, Feeds, Scheme, supplies_left
+from .redundancy import SCHEMES, Feeds, Scheme, paths_of, supplies_left
 from .weather import Weather, WeatherError, column_of, free_hours, parse_weather, wet_bulb
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "Weather",
     "WeatherError",
     "Year",
+    "at_load",
     "breaker_for",
     "by_hour_of_day",
     "chiller_power",
@@ -45,6 +46,7 @@ __all__ = [
     "mixed_price",
     "outdoor_limit",
     "parse_weather",
+    "paths_of",
     "racks_for",
     "share_out",
     "split",

@@ -7,12 +7,14 @@ Symbols: V is line to line, I per line, pf the power factor, k the part of a bre
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 from ..primitives.quantity import Current, Power, Voltage
 
-__all__ = ["Circuits", "breaker_for", "circuit_power", "losses"]
+__all__ = ["Circuits", "at_load", "breaker_for", "circuit_power", "losses"]
 
 _SQRT3 = math.sqrt(3)
 
@@ -39,6 +41,20 @@ def losses(power: Power, efficiency: float) -> Power:
     return Power.of_base(power.base / Fraction(repr(efficiency)) - power.base)
 
 
+def at_load(points: Sequence[tuple[float, float]], load: float) -> float | None:
+    """Efficiency at a part of the rated load, linearly between (load, efficiency) pairs and flat beyond their ends.
+
+    A UPS loses more of what it gives at light load, and in 2N each carries less than a half.
+    """
+    rows = sorted(points)
+    if not rows:
+        return None
+    for (low, one), (high, other) in pairwise(rows):
+        if low <= load <= high:
+            return one + (other - one) * (load - low) / (high - low) if high > low else other
+    return rows[0][1] if load < rows[0][0] else rows[-1][1]
+
+
 @dataclass(frozen=True, slots=True)
 class Circuits:
     """The circuits of one rack, one a distribution unit, spread over the feeds as evenly as can be."""
@@ -47,11 +63,14 @@ class Circuits:
     feeds: int
     each: Power | None
     """What one carries continuously; None where neither breaker nor unit is rated."""
+    paths: int | None = None
+    """Groups of feeds that are lost together; None means that each feed is one."""
 
     @property
     def lost(self) -> int:
-        """Circuits that go with the feed that has most of them."""
-        return -(-self.count // self.feeds) if self.feeds > 1 else self.count
+        """Circuits that go with the path that has most of them."""
+        paths = self.paths or self.feeds
+        return -(-self.count // paths) if paths > 1 else self.count
 
     @property
     def total(self) -> Power | None:
@@ -60,5 +79,5 @@ class Circuits:
 
     @property
     def after_loss(self) -> Power | None:
-        """What is left when the fullest feed is gone."""
+        """What is left when the fullest path is gone."""
         return self.each * (self.count - self.lost) if self.each else None

@@ -33,6 +33,10 @@ class Loop:
     cdu: Cdu | None
     zones: tuple[tuple[int, int], ...]
     """Of each zone: distribution units that are needed, and those beside them."""
+    heats: tuple[Power, ...] = ()
+    """Of each zone, in the liquid."""
+    racks_per_zone: int | None = None
+    """None where all racks are one zone."""
 
     @property
     def returned(self) -> Temperature | None:

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from ..primitives.quantity import Power
 
-__all__ = ["SCHEMES", "Feeds", "Scheme", "supplies_left"]
+__all__ = ["SCHEMES", "Feeds", "Scheme", "paths_of", "supplies_left"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,18 @@ SCHEMES = {
 }
 
 
-def supplies_left(count: int, feeds: int) -> int:
-    """Power supplies of a machine that still have power after the loss of one feed, the one with most of them.
+def paths_of(scheme: str, feeds: int) -> int:
+    """How many paths the feeds make; what is lost at once is a path. 2N over four feeds is two paths of two."""
+    groups = {"2N": 2, "3N/2": 3}.get(scheme, feeds)
+    return min(groups, feeds)
 
-    Six over two feeds leave three, over three feeds four.
+
+def supplies_left(count: int, paths: int) -> int:
+    """Power supplies of a machine that still have power after the loss of one path, the one with most of them.
+
+    Six over two paths leave three, over three paths four.
     """
-    return count - -(-count // feeds) if feeds > 1 else 0
+    return count - -(-count // paths) if paths > 1 else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +61,11 @@ class Feeds:
     """Of each; None where nobody said."""
 
     @property
+    def paths(self) -> int:
+        """Groups of feeds that are lost together."""
+        return paths_of(self.scheme, self.count)
+
+    @property
     def share(self) -> Power:
         """Load of each while all are there."""
         return Power.of_base(self.load.base / self.count)
@@ -64,9 +75,7 @@ class Feeds:
         """Load of each that is left when one is gone; None where none is left, or the scheme does not carry on."""
         if not SCHEMES[self.scheme].survives or self.count < 2:
             return None
-        groups = 2 if self.scheme == "2N" else 3 if self.scheme == "3N/2" else self.count
-        # a group of feeds is a path: 2N over four feeds is two paths of two
-        lost = max(1, self.count // groups)
+        lost = max(1, self.count // self.paths)
         return Power.of_base(self.load.base / (self.count - lost)) if self.count > lost else None
 
     @property

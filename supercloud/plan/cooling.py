@@ -37,21 +37,33 @@ _NONE = Power(0, "W")
 
 
 def heat_of(
-    pools: Iterable[PoolPlan], fabrics: Iterable[FabricPlan], servers: Iterable[MachineGroup], cooling: str
+    pools: Iterable[PoolPlan],
+    fabrics: Iterable[FabricPlan],
+    servers: Iterable[MachineGroup],
+    groups: Iterable[RackGroup],
+    cooling: str,
 ) -> tuple[Heat, tuple[str, ...]]:
-    """Heat of everything, and the machines whose split is assumed. Its total is the power of everything."""
+    """Heat of everything, and the machines whose split is assumed. Its total is the power of everything.
+
+    ``cooling`` is the hall's, for what stands in no rack that is cooled in its own way. Power shelves lose to the air,
+    but where a door or a bath takes all.
+    """
     heat, assumed = Heat(), []
-    for machine, count in [(item.machine, item.nodes) for item in pools] + [
-        (item.machine, item.count) for item in servers
-    ]:
-        one, known = machine_heat(machine, node_power(machine), cooling)
-        heat += one * count
+    racks = {group.pool: group for group in groups if group.pool}
+    tops = {name: group.cooling for group in racks.values() for name in group.top}
+    things = [(item.machine, item.nodes, racks.get(item.name)) for item in pools]
+    for machine, count, rack in [*things, *((item.machine, item.count, None) for item in servers)]:
+        used = node_power(machine)
+        drawn, kind = (rack.node, rack.cooling) if rack else (used, cooling)
+        one, known = machine_heat(machine, used if kind == "direct-liquid" else drawn, kind)
+        heat += (one + Heat(air=drawn - one.total)) * count
         if not known and machine.name not in assumed:
             assumed.append(machine.name)
     for fabric in fabrics:
         for tier in fabric.tiers:
             boxes = switch_boxes(tier.count, tier.switch)
-            heat += switch_heat(tier.switch, switch_power(tier.switch), cooling) * boxes
+            kind = tops.get(fabric.name, cooling) if tier.name == "leaf" else cooling
+            heat += switch_heat(tier.switch, switch_power(tier.switch), kind) * boxes
     return heat, tuple(assumed)
 
 
@@ -70,7 +82,7 @@ def cooling_of(
 ) -> CoolingPlan:
     """How the heat leaves, as far as it is known."""
     declared = facility.cooling
-    heat, assumed = heat_of(pools, fabrics, servers, declared.kind)
+    heat, assumed = heat_of(pools, fabrics, servers, groups, declared.kind)
     coolant = cast("Coolant | None", named("coolants", declared.coolant, "facility.cooling.coolant", catalog, problems))
     cdu = cast("Cdu | None", named("cdus", declared.cdu, "facility.cooling.cdu", catalog, problems))
     path = "facility.cooling.rejection"
@@ -132,14 +144,16 @@ def _loop(
     step = _step(facility, coolant, pools)
     declared = facility.cooling
     flow = flow_for(wet, coolant.flow, step) if step else None
-    zones = []
+    size = declared.zone if cdu is None or cdu.form == "row" else 1
+    zones, heats = [], []
     if cdu and step:
-        for liquid in zone_heats(groups, pools, declared.zone if cdu.form == "row" else 1):
+        for liquid in zone_heats(groups, pools, size):
             needed = units_for(liquid, flow_for(liquid, coolant.flow, step), cdu)
             if needed:
                 held = declared.cdus if declared.cdus else needed + declared.cdu_spares
                 zones.append((needed, held - needed))
-    return Loop(wet, flow, declared.supply, step, cdu, tuple(zones))
+                heats.append(liquid)
+    return Loop(wet, flow, declared.supply, step, cdu, tuple(zones), tuple(heats), size)
 
 
 def _step(facility: Facility, coolant: Coolant, pools: Sequence[PoolPlan]) -> TemperatureStep | None:

@@ -7,7 +7,7 @@ from typing import cast
 from ..catalog import Catalog, Pdu, PowerShelf, Ups
 from ..catalog.fact import Fact
 from ..errors import UnknownName
-from ..facility import SCHEMES, Circuits, Feeds, circuit_power, losses
+from ..facility import SCHEMES, Circuits, Feeds, at_load, circuit_power, losses, paths_of
 from ..primitives.quantity import Power
 from ..spec.facility import Facility, PowerSupply
 from .hall import PowerPlan
@@ -56,7 +56,7 @@ def circuits_of(
     pdu = cast("Pdu | None", named("pdus", pdu_name, f"{path}.pdu", catalog, problems))
     feeds, each = feeds_of(supply), _each(supply, pdu)
     count = pdus or (_enough(power, each, feeds, supply.redundancy) if pdu and power and each else feeds)
-    return Circuits(count, feeds, each), pdu.name if pdu else ""
+    return Circuits(count, feeds, each, paths_of(supply.redundancy, feeds)), pdu.name if pdu else ""
 
 
 # A rack takes no more cords than this; what needs more is said where circuits are checked.
@@ -65,7 +65,8 @@ _MOST = 12
 
 def _enough(power: Power, each: Power, feeds: int, scheme: str) -> int:
     numbers = range(min(feeds, 2), _MOST + 1)
-    carry = (count for count in numbers if (carried(Circuits(count, feeds, each), scheme) or _NONE) >= power)
+    paths = paths_of(scheme, feeds)
+    carry = (count for count in numbers if (carried(Circuits(count, feeds, each, paths), scheme) or _NONE) >= power)
     return next(carry, feeds)
 
 
@@ -88,14 +89,22 @@ def _each(supply: PowerSupply, pdu: Pdu | None) -> Power | None:
 
 
 def power_of(facility: Facility, it: Power, nodes: Power, catalog: Catalog, problems: Problems) -> PowerPlan:
-    """From the meter to the racks: a UPS feeds the distribution, which feeds the racks."""
+    """From the meter to the racks: a UPS feeds the distribution, which feeds the racks.
+
+    The UPS counts with its efficiency at the load of a feed, where both are known, else with the worst of its range.
+    """
     supply = facility.power
     ups = cast("Ups | None", named("ups", supply.ups, "facility.power.ups", catalog, problems))
     distribution = losses(it, supply.distribution) if supply.distribution else _NONE
+    feeds = Feeds(feeds_of(supply), supply.redundancy, it, supply.feed)
+    efficiency = ups.efficiency_from if ups else None
+    if ups and feeds.capacity and feeds.capacity.base > 0:
+        points = [(point.load, point.efficiency) for point in ups.points]
+        efficiency = at_load(points, float(feeds.share.base / feeds.capacity.base)) or efficiency
     return PowerPlan(
-        feeds=Feeds(feeds_of(supply), supply.redundancy, it, supply.feed),
+        feeds=feeds,
         ups=ups,
         distribution_loss=distribution,
-        ups_loss=losses(it + distribution, ups.efficiency_from) if ups and ups.efficiency_from else _NONE,
+        ups_loss=losses(it + distribution, efficiency) if efficiency else _NONE,
         swing=nodes * supply.swing if supply.swing is not None else None,
     )

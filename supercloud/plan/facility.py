@@ -45,7 +45,14 @@ def facility_of(
     service = _service(facility, catalog, problems)
     unknown: list[str] = []
     unsized: list[str] = []
-    nodes = sum((node_power(pool.machine, unknown) * pool.nodes for pool in pools), _NONE)
+    groups = _groups(spec, facility, pools, fabrics, servers, service, catalog, problems)
+    drawn = {group.pool: group.node for group in groups if group.pool}
+    nodes = _NONE
+    for pool in pools:
+        least = node_power(pool.machine, unknown)
+        nodes += drawn.get(pool.name, least) * pool.nodes
+        if pool.machine.body.units is None and pool.machine.rack is None and pool.name in drawn:
+            _once(unsized, pool.machine.name)
     switches = _switches(fabrics, unknown, unsized)
     others = _NONE
     for group in (*servers, *service):
@@ -53,7 +60,6 @@ def facility_of(
         if group.machine.body.units is None:
             _once(unsized, group.machine.name)
     it = nodes + switches + others
-    groups = _groups(spec, facility, pools, fabrics, servers, service, catalog, problems)
     power = power_of(facility, it, nodes, catalog, problems)
     energy = _energy(facility, site, it, folder, problems)
     cooling = cooling_of(facility, it, power, pools, fabrics, (*servers, *service), groups, energy.carbon, folder,
@@ -134,7 +140,7 @@ def _groups(
         group = node_group(pool, choice, path, known, carried(fed[0], facility.power.redundancy) if fed else None)
         if group is None:
             continue
-        group = with_leaves(group, fabrics, facility.cooling.kind)
+        group = with_leaves(group, fabrics)
         if choice and fed and group.limited_by != "product":
             group = _on_circuits(group, choice.pdu, choice.pdus, path, facility, catalog)
         if each and cdu and group.heat.liquid:
@@ -183,7 +189,9 @@ def _energy(facility: Facility, site: SitePlan, it: Power, folder: Path, problem
     parts: list[tuple[str, str, Fraction, Power | None, UnitPrice | None, CarbonIntensity | None]] = []
     for item in supply.sources:
         own = item.kind == "grid"
-        parts.append((item.name, item.kind, Fraction(repr(item.share)), item.power,
+        # what it gives on average: a source that does not always give is less than its power
+        average = item.power * item.capacity_factor if item.power and item.capacity_factor else item.power
+        parts.append((item.name, item.kind, Fraction(repr(item.share)), average,
                       item.price or (supply.price if own else None),
                       item.carbon or (grid if own else None)))  # fmt: skip
     left = 1 - sum((part[2] for part in parts), Fraction(0))

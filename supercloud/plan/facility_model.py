@@ -37,6 +37,12 @@ class RackGroup:
     """What its distribution, or the spec, lets it draw."""
     heat: Heat = Heat()
     """Of one full rack, by the way it leaves."""
+    cooling: str = ""
+    """How it is cooled: air, rear-door, direct-liquid, immersion."""
+    node: Power = Power(0, "W")
+    """Of one node where its rack is fed: the loss of power shelves is in it."""
+    busbar: Power | None = None
+    """What a full rack draws behind its shelves."""
     circuits: Circuits | None = None
     """None where nobody declared them, and in rack products."""
     pdu: str = ""

@@ -109,6 +109,7 @@ class SourcePlan:
     average: Power
     """At full power of the site, evenly over the year."""
     limit: Power | None
+    """The most it gives on average."""
     price: UnitPrice | None
     carbon: CarbonIntensity | None
 

@@ -13,7 +13,7 @@ from ..primitives.quantity import Length, Power
 from ..spec import ClusterSpec
 from .hall import MachineGroup
 from .model import FabricPlan, FacilityPlan, Item, LayoutPlan, PoolPlan, RackGroup, RackPlan
-from .racking import node_power, switch_power
+from .racking import switch_power
 from .shared_racks import network_runs, server_runs
 
 __all__ = ["layout_of"]
@@ -157,8 +157,7 @@ def _zone_numbers(ordered: list[_Content], hall: FacilityPlan) -> list[int | Non
     loop = hall.heat.loop if hall.heat else None
     if loop is None or not loop.zones:
         return [0 if loop and content.wet else None for content in ordered]
-    wet = sum(content.wet for content in ordered)
-    size = -(-wet // len(loop.zones))
+    size = loop.racks_per_zone or sum(content.wet for content in ordered)
     result: list[int | None] = []
     seen = 0
     for content in ordered:
@@ -178,7 +177,7 @@ def _node_racks(pools: tuple[PoolPlan, ...], fabrics: tuple[FabricPlan, ...], ha
     for pool in pools:
         index = indices[pool.name]
         group = hall.racks[index]
-        power = node_power(pool.machine)
+        power = group.node
         height = pool.machine.body.units or 1
         lowest = 1 + group.cdus * group.cdu_units
         leaves = [fabric.tiers[0] for fabric in fabrics if fabric.name in group.top]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ..catalog import Catalog, Machine, PowerShelf, Rack, Switch
 from ..errors import UnknownName
-from ..facility import Heat, fit, split
+from ..facility import Heat, fit, losses, split
 from ..primitives.quantity import Power
 from ..spec.facility import Facility, RackChoice
 from .model import FabricPlan, PoolPlan, RackGroup
@@ -35,6 +35,10 @@ class Known:
         """How the hall cools."""
         return self.facility.cooling.kind
 
+    def cooling_of(self, choice: RackChoice | None) -> str:
+        """How racks of this choice are cooled."""
+        return (choice.cooling if choice else None) or self.cooling
+
     def rack(self, name: str, path: str) -> Rack | None:
         """A rack of the catalog, or None with a problem said."""
         try:
@@ -45,11 +49,14 @@ class Known:
 
 
 def node_power(machine: Machine, unknown: list[str] | None = None) -> Power:
-    """Highest input power of one node: its own, its part of the rack product, or the least it may be."""
-    if machine.power:
-        return machine.power
+    """Highest input power of one node: its part of the rack product, its own, or the least it may be.
+
+    A rack product has switch trays, fans and shelves beside its nodes, so its power is more than theirs.
+    """
     if machine.rack and machine.rack.power:
         return Power.of_base(machine.rack.power.base / machine.rack.nodes)
+    if machine.power:
+        return machine.power
     if unknown is not None:
         how = f", counted as {machine.power_floor}: its accelerators alone" if machine.power_floor else ", counted as 0"
         text = f"power of {machine.name}{how}"
@@ -90,16 +97,21 @@ def node_group(
     ``circuits`` is what those of a rack carry: it ends the filling, and is no limit to a number that was declared.
     """
     machine = pool.machine
-    power = node_power(machine)
-    heat = machine_heat(machine, power, known.cooling)[0]
+    used = power = node_power(machine)
+    cooling = known.cooling_of(choice)
     if machine.rack:
-        return _product_group(pool, known)
+        return _product_group(pool, cooling, known)
     rack = known.rack(choice.type, f"{path}.type") if choice else None
     if choice is None or rack is None:
         return None
+    on_busbar = known.shelf is not None and rack.busbar != "none" and machine.body.supplies is None
+    if on_busbar and known.shelf and known.shelf.efficiency:
+        power += losses(used, known.shelf.efficiency)
+    heat = machine_heat(machine, used, cooling)[0] + Heat(air=power - used)
+    if cooling != "direct-liquid":  # there, what shelves lose stays in the air
+        heat = machine_heat(machine, power, cooling)[0]
     limits = [choice.power or rack.max_power, None if choice.nodes else circuits]
     limit = min((item for item in limits if item is not None), default=None)
-    on_busbar = known.shelf is not None and rack.busbar != "none" and machine.body.supplies is None
     room = rack.units - known.cdu_units
     most = fit(
         units=machine.body.units,
@@ -111,7 +123,7 @@ def node_group(
     )
     if choice.nodes is None and (most is None or most.count < 1):
         reason = (
-            f"not one {machine.name} fits a {rack.name} by {most.limited_by}: {_over(machine, 1, rack, room, limit)}"
+            f"not one {machine.name} fits a {rack.name} by {most.limited_by}: {_over(machine, 1, rack, room, limit, power)}"
             if most
             else f"size and power of {machine.name} are not known, so racks cannot be filled"
         )
@@ -119,9 +131,9 @@ def node_group(
         return None
     per_rack = choice.nodes or (most.count if most else 1)
     if on_busbar and choice.nodes is None and machine.body.units:
-        while per_rack > 1 and per_rack * machine.body.units + _shelf_room(power * per_rack, known) > room:
+        while per_rack > 1 and per_rack * machine.body.units + _shelf_room(used * per_rack, known) > room:
             per_rack -= 1
-    taken = per_rack * (machine.body.units or 0) + (_shelf_room(power * per_rack, known) if on_busbar else 0)
+    taken = per_rack * (machine.body.units or 0) + (_shelf_room(used * per_rack, known) if on_busbar else 0)
     if most and (per_rack > most.count or (machine.body.units and taken > room)):
         fits = min(
             most.count, max(0, (room - taken) // machine.body.units + per_rack if machine.body.units else per_rack)
@@ -131,7 +143,7 @@ def node_group(
             "rack-fit",
             f"{path}.nodes",
             f"{per_rack} × {machine.name} in a {rack.name}: only {fits} fit by {most.limited_by}: "
-            f"{_over(machine, per_rack, rack, room, limit)}",
+            f"{_over(machine, per_rack, rack, room, limit, power)}",
             cure,
         )
     weight = machine.body.weight
@@ -146,16 +158,19 @@ def node_group(
         weight=weight * per_rack if weight else None,
         limit=limit,
         heat=heat * per_rack,
-        shelves=_shelves(power * per_rack, known) if on_busbar else 0,
+        cooling=cooling,
+        node=power,
+        busbar=used * per_rack if on_busbar else None,
+        shelves=_shelves(used * per_rack, known) if on_busbar else 0,
         shelf_power=known.shelf.power if on_busbar and known.shelf else None,
         shelf_units=known.shelf.units if on_busbar and known.shelf else 0,
     )
 
 
-def _product_group(pool: PoolPlan, known: Known) -> RackGroup:
+def _product_group(pool: PoolPlan, cooling: str, known: Known) -> RackGroup:
     product = pool.machine.rack
     assert product is not None
-    full = product.power or node_power(pool.machine) * product.nodes
+    full = node_power(pool.machine) * product.nodes
     rack = known.catalog.rack(product.name) if product.name in known.catalog.names("racks") else None
     slots = sum(slot.count * slot.units for slot in product.arrangement)
     return RackGroup(
@@ -168,16 +183,18 @@ def _product_group(pool: PoolPlan, known: Known) -> RackGroup:
         "product",
         weight=rack.weight if rack else None,
         limit=rack.max_power if rack else None,
-        heat=machine_heat(pool.machine, full, known.cooling)[0],
+        heat=machine_heat(pool.machine, full, cooling)[0],
+        cooling=cooling,
+        node=node_power(pool.machine),
         shelves=product.power_shelves,
         shelf_power=product.shelf_power,
     )
 
 
-def _over(machine: Machine, count: int, rack: Rack, room: int, limit: Power | None) -> str:
+def _over(machine: Machine, count: int, rack: Rack, room: int, limit: Power | None, each: Power) -> str:
     """What a rack with so many would be over, with the number and by how much."""
     texts = []
-    units, power, weight = machine.body.units, node_power(machine) * count, machine.body.weight
+    units, power, weight = machine.body.units, each * count, machine.body.weight
     if units and units * count > room:
         texts.append(f"{units * count} units of {room}, {units * count - room} over")
     if limit and power > limit:
@@ -199,8 +216,9 @@ def _shelf_room(power: Power, known: Known) -> int:
     return _shelves(power, known) * (known.shelf.units if known.shelf else 0)
 
 
-def with_leaves(group: RackGroup, fabrics: Iterable[FabricPlan], cooling: str) -> RackGroup:
-    """The same racks with the leaves that stand in them: a Clos has one in each rack, where it fits."""
+def with_leaves(group: RackGroup, fabrics: Iterable[FabricPlan]) -> RackGroup:
+    """The same racks with the leaves that stand in them: a Clos has one in each rack, where it fits by units, power
+    and weight."""
     for fabric in fabrics:
         leaf = fabric.tiers[0] if fabric.tiers else None
         if leaf is None or fabric.shape != "clos" or fabric.pools != (group.pool,) or group.rack is None:
@@ -209,12 +227,17 @@ def with_leaves(group: RackGroup, fabrics: Iterable[FabricPlan], cooling: str) -
         if boxes != group.count or fabric.su_nodes != group.nodes_per_rack or group.units + units > group.rack.units:
             continue
         power, weight = switch_power(leaf.switch), leaf.switch.weight
+        load = group.weight + weight if group.weight and weight else None
+        if (group.limit and group.power + power > group.limit) or (
+            load and group.rack.max_load and load > group.rack.max_load
+        ):
+            continue
         group = replace(
             group,
             power=group.power + power,
             units=group.units + units,
-            weight=group.weight + weight if group.weight and weight else None,
-            heat=group.heat + switch_heat(leaf.switch, power, cooling),
+            weight=load,
+            heat=group.heat + switch_heat(leaf.switch, power, group.cooling),
             top=(*group.top, fabric.name),
         )
     return group

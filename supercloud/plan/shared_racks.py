@@ -87,6 +87,7 @@ def shared_group(
         weight=None if None in weights else max((item for item in weights if item is not None), default=None),
         limit=limit,
         heat=heat,
+        cooling=known.cooling,
     )
 
 

@@ -11,6 +11,7 @@ from ..primitives.quantity import (
     Current,
     Flow,
     Length,
+    Mass,
     Power,
     Temperature,
     TemperatureStep,
@@ -24,6 +25,7 @@ __all__ = ["Cooling", "EnergySource", "EnergySupply", "Facility", "ManagementRac
 
 
 Few = Annotated[Count, Field(le=256)]
+Method = Literal["air", "rear-door", "direct-liquid", "immersion"]
 
 
 class RackChoice(Model):
@@ -39,6 +41,8 @@ class RackChoice(Model):
     pdus: Few | None = None
     """Distribution units of a rack, one circuit each; empty means as many of the named unit as carry a full rack after
     the loss that the redundancy asks for, or one for each feed where none is named or its rating is not known."""
+    cooling: Method | None = None
+    """How these racks are cooled; empty means as the hall (``facility.cooling.kind``)."""
 
 
 class ManagementRacks(Model):
@@ -101,7 +105,8 @@ class PowerSupply(Model):
 class Cooling(Model):
     """How heat leaves."""
 
-    kind: Literal["air", "rear-door", "direct-liquid", "immersion"] = "air"
+    kind: Method = "air"
+    """That of all racks that do not name another."""
     supply: Temperature | None = None
     """Temperature of the water (or, for air, of the air) given to the machines."""
     flow: Flow | None = None
@@ -126,6 +131,8 @@ class Cooling(Model):
     """Hourly weather, CSV or EPW, relative to the spec's file."""
     air_class: Text | None = None
     """ASHRAE class of the air-cooled machines, where the catalog does not say what they take."""
+    water_class: Text | None = None
+    """ASHRAE class of the liquid-cooled machines (W32), where the catalog does not say what they take."""
     fans: Power | None = None
     """Fans of the hall and of heat rejection, and pumps of the building."""
 
@@ -139,6 +146,8 @@ class EnergySource(Model):
     """Of the energy of a year."""
     power: Power | None = None
     """The most it gives at once."""
+    capacity_factor: Annotated[Ratio, Field(gt=0)] | None = None
+    """Part of ``power`` that it gives on average over a year, as sun and wind give a part; empty means all of it."""
     price: UnitPrice | None = None
     carbon: CarbonIntensity | None = None
 
@@ -177,6 +186,10 @@ class Facility(Model):
     pue: Number | None = None
     """Facility energy over IT energy, where it is known."""
     racks_per_row: Count | None = None
+    floor: Mass | None = None
+    """Weight of one rack with what is in it that the floor carries; empty means no limit."""
+    door: Length | None = None
+    """Height of the lowest door a rack comes through; empty means no limit."""
     reach: Length | None = None
     """Longest cable run there may be; leaves then stand among the racks they serve. Empty means no limit."""
 

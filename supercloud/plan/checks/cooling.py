@@ -3,58 +3,105 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import cast
 
 from ...catalog import Catalog, CoolingMethod, Machine, ThermalClass
 from ...errors import Finding, Level, UnknownName
 from ...facility import class_of, flow_for
-from ...primitives.quantity import Power
-from ..model import Plan
+from ...primitives.quantity import Flow, Power
+from ..model import Plan, RackGroup
+from ..racking import node_power
 
 __all__ = ["CHECKS"]
 
 _MEDIUM = {"air": {"air"}, "rear-door": {"air"}, "direct-liquid": {"direct-liquid"}, "immersion": {"immersion"}}
 
 
+def _kinds(plan: Plan) -> dict[str, str]:
+    """Pool -> how its racks are cooled."""
+    racks = plan.facility.racks if plan.facility else ()
+    hall = plan.facility.cooling if plan.facility else "air"
+    own = {group.pool: group.cooling for group in racks if group.pool}
+    return {pool.name: own.get(pool.name, hall) for pool in plan.pools}
+
+
+def _needs_liquid(machine: Machine) -> bool:
+    """Whether part of its heat can leave in a liquid only: air beside it takes the rest, not all."""
+    heat = machine.heat
+    both = {"air", "direct-liquid"} <= set(heat.methods)
+    return "air" not in heat.methods or (both and (bool(heat.liquid_share) or machine.rack is not None))
+
+
 def cooling_method(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Machines that the hall's way of cooling does not cool."""
-    if not plan.facility:
-        return
-    media = _MEDIUM[plan.facility.cooling]
-    for index, pool in enumerate(plan.pools):
-        methods = set(pool.machine.heat.methods)
-        if not methods or methods & media:
+    """Machines that the way their racks are cooled does not cool."""
+    kinds = _kinds(plan)
+    for index, pool in enumerate(plan.pools if plan.facility else ()):
+        kind, methods = kinds[pool.name], set(pool.machine.heat.methods)
+        liquid = methods and _needs_liquid(pool.machine)
+        if not methods or (methods & _MEDIUM[kind] and (not liquid or kind == "direct-liquid")):
             continue
-        made_for = " or ".join(sorted(methods))
-        # air is there in any hall, liquid is not
-        level: Level = "warning" if "air" in methods else "error"
+        made_for = " or ".join(sorted(methods - {"air"} if liquid else methods))
+        heat, part = node_power(pool.machine), pool.machine.heat.liquid_share
+        over = ""
+        if liquid and part and heat:
+            over = f": {Power.of_base(heat.base * pool.nodes * Fraction(repr(part)))} have no way out"
+        # air is there in any hall, liquid is not; and where nobody said how the hall cools, nothing is against it yet
+        said = _said(plan, pool.name)
+        level: Level = "error" if liquid and said else "warning"
+        mixed = len(set(kinds.values())) > 1 or len(plan.pools) > 1
+        where = f"pools[{index}].rack.cooling" if mixed else "facility.cooling.kind"
         yield Finding(
             "cooling-method",
             level,
             f"pools[{index}].machine",
-            f"{pool.machine.name} is cooled by {made_for}, the hall by {plan.facility.cooling}",
-            f"set facility.cooling.kind to {made_for}, or take another machine",
+            f"{pool.machine.name} is cooled by {made_for}, its racks by {kind}{over if said else ', as nobody said otherwise'}",
+            f"set {where} to {made_for}, or take another machine",
         )
 
 
+def _said(plan: Plan, pool: str) -> bool:
+    """Whether the spec says how the racks of a pool are cooled."""
+    facility = plan.spec.facility
+    own = next((item.rack for item in plan.spec.pools if item.name == pool), None)
+    choice = own or (facility.rack if facility else None)
+    return bool(choice and choice.cooling) or bool(facility and "kind" in facility.cooling.model_fields_set)
+
+
 def cooling_supply(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Water warmer, or colder, than a machine takes."""
-    supply = plan.spec.facility.cooling.supply if plan.spec.facility else None
-    if supply is None or plan.facility is None:
+    """Water warmer, or colder, than a machine takes, or than its declared class allows."""
+    declared = plan.spec.facility.cooling if plan.spec.facility else None
+    if declared is None or plan.facility is None:
         return
-    classes = _classes(catalog)
-    for machine in _machines(plan):
-        limit, least = machine.heat.max_supply, machine.heat.min_supply
-        if limit is not None and supply > limit:
-            named = class_of(limit, classes, "liquid")
+    supply, classes = declared.supply, _classes(catalog)
+    named, wrong = _named(declared.water_class, "liquid", "water_class", catalog)
+    yield from wrong
+    kinds = set(_kinds(plan).values())
+    if supply is None or not kinds - {"air"}:
+        return
+    for machine in _machines(plan, "direct-liquid", "immersion"):
+        limit = machine.heat.max_supply if machine.heat.max_supply is not None else named and named.supply_to
+        least = machine.heat.min_supply if machine.heat.min_supply is not None else named and named.supply_from
+        own = machine.heat.max_supply is not None
+        made = {"direct-liquid", "immersion"} & set(machine.heat.methods)
+        if limit is None and not made:
+            continue  # that it is not made for water is said by ``cooling_method``
+        if limit is None:
             yield Finding(
-                "cooling-supply",
-                "error",
+                "cooling-class-unknown",
+                "note",
                 "facility.cooling.supply",
-                f"{supply} is {supply - limit} above what {machine.name} takes ({limit}"
-                f"{', class ' + named.name.upper() if named else ''})",
-                f"supply at most {limit}",
+                f"not known: the warmest water that {machine.name} takes; {supply} is not checked",
+                "set facility.cooling.water_class to the class its maker names, such as W32",
             )
+        elif supply > limit:
+            found = class_of(limit, classes, "liquid")
+            of = f"{machine.name} takes ({limit}{', class ' + found.name.upper() if found else ''})" if own else (
+                f"class {named.name.upper()} allows ({limit})" if named else "")  # fmt: skip
+            yield Finding(
+                "cooling-supply", "error", "facility.cooling.supply",
+                f"{supply} is {supply - limit} above what {of}", f"supply at most {limit}",
+            )  # fmt: skip
         if least is not None and supply < least:
             yield Finding(
                 "cooling-supply",
@@ -63,7 +110,7 @@ def cooling_supply(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 f"{supply} is {least - supply} below what {machine.name} takes ({least})",
                 f"supply at least {least}",
             )
-    if plan.facility.cooling in ("rear-door", "direct-liquid"):
+    if kinds & {"rear-door", "direct-liquid"}:
         coldest = min((item.supply_from for item in classes if item.medium == "liquid"), default=None)
         if coldest is not None and supply < coldest:
             yield Finding(
@@ -75,21 +122,33 @@ def cooling_supply(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
+def _named(name: str | None, medium: str, field: str, catalog: Catalog) -> tuple[ThermalClass | None, list[Finding]]:
+    """A declared class, or what is wrong with its name."""
+    if name is None:
+        return None, []
+    path = f"facility.cooling.{field}"
+    try:
+        found = cast(ThermalClass, catalog.get("thermal-classes", name.lower()))
+    except UnknownName as error:
+        return None, [Finding(f"cooling-{field.replace('_', '-')}", "error", path, str(error.args[0]), error.hint)]
+    if found.medium == medium:
+        return found, []
+    fitting = sorted(item.name.upper() for item in _classes(catalog) if item.medium == medium)
+    problem = f"{name} is a class of {found.medium}, and {medium} is asked for"
+    return None, [Finding(f"cooling-{field.replace('_', '-')}", "error", path, problem, f"one of {', '.join(fitting)}")]
+
+
 def cooling_air_class(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Air outside what air-cooled machines take: their own limit, or the class that was declared for them."""
     declared = plan.spec.facility.cooling if plan.spec.facility else None
     if declared is None or plan.facility is None:
         return
-    named = None
-    if declared.air_class:
-        try:
-            named = cast(ThermalClass, catalog.get("thermal-classes", declared.air_class.lower()))
-        except UnknownName as error:
-            yield Finding("cooling-air-class", "error", "facility.cooling.air_class", str(error.args[0]), error.hint)
+    named, wrong = _named(declared.air_class, "air", "air_class", catalog)
+    yield from wrong
     if declared.supply is None or plan.facility.cooling != "air":
         return
     supply = declared.supply
-    for machine in _machines(plan):
+    for machine in _machines(plan, "air"):
         low = named.supply_from if named else None
         high = machine.heat.max_air if machine.heat.max_air is not None else named.supply_to if named else None
         of = f"{machine.name} takes" if machine.heat.max_air is not None or named is None else (
@@ -103,8 +162,11 @@ def cooling_air_class(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         yield Finding("cooling-air-class", "error", "facility.cooling.supply", problem, cure)
 
 
-def _machines(plan: Plan) -> list[Machine]:
-    return list({pool.machine.name: pool.machine for pool in plan.pools}.values())
+def _machines(plan: Plan, *cooled: str) -> list[Machine]:
+    """Machines of the pools whose racks are cooled in one of these ways; of all where none is named."""
+    kinds = _kinds(plan)
+    chosen = (pool for pool in plan.pools if not cooled or kinds[pool.name] in cooled)
+    return list({pool.machine.name: pool.machine for pool in chosen}.values())
 
 
 def _classes(catalog: Catalog) -> list[ThermalClass]:
@@ -112,22 +174,34 @@ def _classes(catalog: Catalog) -> list[ThermalClass]:
 
 
 def cooling_density(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Racks denser than the way of cooling reaches."""
-    if not plan.facility or not plan.facility.racks:
-        return
+    """Racks denser than the way they are cooled reaches: the fullest of each way."""
     methods = [cast(CoolingMethod, item) for item in catalog.all("cooling")]
-    reached = [item for item in methods if item.medium == plan.facility.cooling and item.power_to]
-    best = max(reached, key=lambda item: item.power_to.base if item.power_to else 0, default=None)
-    densest = plan.facility.densest
-    if best and best.power_to and densest > best.power_to:
-        stronger = sorted({item.medium for item in methods if item.power_to and item.power_to >= densest})
+    fullest: dict[str, RackGroup] = {}
+    for group in plan.facility.racks if plan.facility else ():
+        if group.cooling not in fullest or group.power > fullest[group.cooling].power:
+            fullest[group.cooling] = group
+    for kind, group in fullest.items():
+        reached = [item for item in methods if item.medium == kind and item.power_to]
+        best = max(reached, key=lambda item: item.power_to.base if item.power_to else 0, default=None)
+        if best is None or best.power_to is None or group.power <= best.power_to:
+            continue
+        stronger = sorted({item.medium for item in methods if _reaches(item, group.power)} - {kind})
+        what = f" of {group.pool}" if group.pool else ""
         yield Finding(
             "cooling-density",
             "warning",
             "facility.cooling.kind",
-            f"the fullest rack draws {densest}, {best.title} reaches {best.power_to}",
+            f"the fullest rack{what} draws {group.power}, {group.power - best.power_to} over the {best.power_to} that "
+            f"{best.title[0].lower()}{best.title[1:]} reaches",
             f"put fewer nodes into a rack{', or cool by ' + ' or '.join(stronger) if stronger else ''}",
         )
+
+
+def _reaches(method: CoolingMethod, power: Power) -> bool:
+    """Whether a way of cooling takes such a rack; one without an end does from its beginning."""
+    if method.power_to is not None:
+        return method.power_to >= power
+    return method.power_from is not None
 
 
 def cooling_flow(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -179,12 +253,12 @@ def cooling_cdu(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         return
     needed, spare = loop.zones[worst]
     left = max(0, needed + spare - spares)
-    part = loop.heat * (1 / len(loop.zones))
+    part = loop.heats[worst]
     what = []
     if loop.cdu.capacity and loop.cdu.capacity * left < part:
         what.append(f"{loop.cdu.capacity * left} of {part}, {part - loop.cdu.capacity * left} short")
     if loop.cdu.flow and loop.flow:
-        flow = loop.flow * (1 / len(loop.zones))
+        flow = Flow.of_base(loop.flow.base * part.base / loop.heat.base)
         if loop.cdu.flow * left < flow:
             what.append(f"{loop.cdu.flow * left} of {flow}, {flow - loop.cdu.flow * left} short")
     which = f"zone {worst + 1}" if len(loop.zones) > 1 else "the hall"

@@ -90,50 +90,58 @@ def power_supplies(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     hall = plan.facility
     if hall is None or hall.power is None or not SCHEMES[hall.power.feeds.scheme].survives:
         return
-    feeds, scheme = hall.power.feeds.count, hall.power.feeds.scheme
+    feeds, scheme, paths = hall.power.feeds.count, hall.power.feeds.scheme, hall.power.feeds.paths
     for index, pool in enumerate(plan.pools):
         supplies = pool.machine.body.supplies
         if supplies is None or feeds < 2:
             continue
-        left = supplies_left(supplies.count, feeds)
+        left = supplies_left(supplies.count, paths)
         if left >= supplies.needed:
             continue
         short = ""
         power = pool.machine.power
         if supplies.rating and power and supplies.rating * left < power:
             short = f": {supplies.rating * left} of {power}, {power - supplies.rating * left} short"
-        enough = next(
-            (count for count in range(feeds + 1, supplies.count + 1)
-             if supplies_left(supplies.count, count) >= supplies.needed),
-            None,
-        )  # fmt: skip
-        places = range(min(feeds, supplies.count))
-        split = "+".join(str(supplies.count // feeds + (place < supplies.count % feeds)) for place in places)
+        places = range(min(paths, supplies.count))
+        split = "+".join(str(supplies.count // paths + (place < supplies.count % paths)) for place in places)
+        over = f"{feeds} feeds" if paths == feeds else f"the {paths} paths of {feeds} feeds"
         yield Finding(
             "power-supplies",
             "warning",
             f"pools[{index}].machine",
-            f"{pool.machine.name} needs {supplies.needed} of {supplies.count} supplies; split {split} over {feeds} "
-            f"feeds the loss of one leaves {left}, {supplies.needed - left} too few{short}: not {scheme} at full load",
-            (f"set feeds: {enough}, " if enough else "") + "cap the machines' power, or suppress this with a reason",
+            f"{pool.machine.name} needs {supplies.needed} of {supplies.count} supplies; split {split} over {over} "
+            f"the loss of one leaves {left}, {supplies.needed - left} too few{short}: not {scheme} at full load",
+            _more_paths(supplies.count, supplies.needed, paths, scheme)
+            + "cap the machines' power, or suppress this with a reason",
         )
     for group in hall.racks:
-        yield from _shelves(plan, group, feeds, scheme)
+        yield from _shelves(plan, group, feeds, paths, scheme)
 
 
-def _shelves(plan: Plan, group: RackGroup, feeds: int, scheme: str) -> Iterator[Finding]:
+def _more_paths(count: int, needed: int, paths: int, scheme: str) -> str:
+    """The scheme and feeds over which such supplies stand the loss of one path; nothing where none does."""
+    enough = next((more for more in range(paths + 1, count + 1) if supplies_left(count, more) >= needed), None)
+    if enough is None:
+        return ""
+    if scheme == "N+1":
+        return f"set feeds: {enough}, "
+    other = "3N/2" if enough == SCHEMES["3N/2"].least else "N+1"
+    return f"set redundancy: {other} with feeds: {enough}, "
+
+
+def _shelves(plan: Plan, group: RackGroup, feeds: int, paths: int, scheme: str) -> Iterator[Finding]:
     if not group.shelves or group.shelf_power is None or feeds < 2:
         return
-    left = supplies_left(group.shelves, feeds)
-    carried = group.shelf_power * left
-    if carried < group.power:
-        more = -(-(group.power - carried).base // group.shelf_power.base)
+    left = supplies_left(group.shelves, paths)
+    carried, load = group.shelf_power * left, group.busbar or group.power
+    if carried < load:
+        more = -(-(load - carried).base // group.shelf_power.base)
         yield Finding(
             "power-supplies",
             "warning",
             f"pools[{[pool.name for pool in plan.pools].index(group.pool)}].machine",
-            f"a rack of {group.pool} draws {group.power}; the loss of one of {feeds} feeds leaves {left} of "
-            f"{group.shelves} shelves, {carried}, {group.power - carried} short: not {scheme} at full load",
+            f"a rack of {group.pool} draws {load}; the loss of one of {feeds} feeds leaves {left} of "
+            f"{group.shelves} shelves, {carried}, {load - carried} short: not {scheme} at full load",
             f"{more} more shelf{'s' * (more > 1)} would have to be left, or cap the rack at {carried}",
         )
 
@@ -214,15 +222,21 @@ def energy_source(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     energy = plan.facility.energy if plan.facility else None
     names = [item.name for item in plan.spec.facility.energy.sources] if plan.spec.facility else []
     for source in energy.sources if energy else ():
-        if source.limit is not None and source.average > source.limit and source.name in names:
-            yield Finding(
-                "energy-source",
-                "error",
-                f"facility.energy.sources[{names.index(source.name)}].share",
-                f"{source.share:.0%} of the site is {source.average} on average, {source.average - source.limit} over "
-                f"the {source.limit} of {source.name}",
-                f"set share: {_part(source.limit, source.average) * source.share:.2g} at most",
-            )
+        if source.limit is None or source.average <= source.limit or source.name not in names:
+            continue
+        index = names.index(source.name)
+        declared = plan.spec.facility.energy.sources[index] if plan.spec.facility else None
+        part = declared.capacity_factor if declared else None
+        of = f"the {source.limit} of {source.name}"
+        if part and declared:
+            of = f"the {source.limit} that {declared.power} of {source.name} give on average"
+        yield Finding(
+            "energy-source",
+            "error",
+            f"facility.energy.sources[{index}].share",
+            f"{source.share:.0%} of the site is {source.average} on average, {source.average - source.limit} over {of}",
+            f"set share: {_part(source.limit, source.average) * source.share:.2g} at most",
+        )
 
 
 def _part(limit: Power, whole: Power) -> float:
@@ -236,14 +250,14 @@ def carbon_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "carbon-unknown",
             "note",
             "site.location",
-            f"the carbon intensity of {plan.site.place!r} is not known" + _dark(plan.facility),
+            f"the carbon intensity of {_dark(plan.facility) or repr(plan.site.place)} is not known",
             "set facility.energy.carbon, or see: supercloud catalog locations",
         )
 
 
 def _dark(hall: FacilityPlan) -> str:
     unknown = [item.name for item in hall.energy.sources if item.carbon is None] if hall.energy else []
-    return f", or that of {', '.join(unknown)}" if unknown else ""
+    return ", ".join(unknown)
 
 
 CHECKS = (

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...catalog import Catalog
 from ...errors import Finding
-from ...primitives.quantity import Length, Quantity
+from ...primitives.quantity import Length, Mass, Quantity
 from ..model import Plan, RackPlan
 
 __all__ = ["CHECKS"]
@@ -20,6 +20,8 @@ def facility_value(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     power, cooling, rack = facility.power, facility.cooling, facility.rack
     values: dict[str, Quantity | None] = {
         "reach": facility.reach,
+        "floor": facility.floor,
+        "door": facility.door,
         "rack.power": rack.power if rack else None,
         "management.power": facility.management.power,
         "power.budget": power.budget,
@@ -74,10 +76,49 @@ def rack_weight(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
+def rack_floor(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Racks that are heavier, with what is in them, than the floor carries; the rack's own weight where it is known."""
+    floor = plan.spec.facility.floor if plan.spec.facility else None
+    for group in plan.facility.racks if plan.facility and floor else ():
+        own = group.rack.weight if group.rack else None
+        # a product's weight is that of the whole
+        weight = group.weight if group.limited_by == "product" or own is None or group.weight is None else (
+            group.weight + own)  # fmt: skip
+        what = group.pool or group.kind
+        if weight is None:
+            yield Finding(
+                "rack-floor", "note", "facility.floor",
+                f"not known: the weight of a rack of {what}; the floor is not checked for it",
+                "put the weight of rack and machines into a catalog overlay",
+            )  # fmt: skip
+        elif floor is not None and weight > floor:
+            cure = "spread its load, or reinforce the floor"
+            if group.limited_by != "product" and group.nodes_per_rack > 1:
+                each = (weight - (own or Mass(0, "kg"))).base / group.nodes_per_rack
+                fits = int((floor - (own or Mass(0, "kg"))).base // each)
+                cure = f"set nodes: {fits}, or reinforce the floor" if fits > 0 else cure
+            yield Finding(
+                "rack-floor", "error", "facility.floor",
+                f"a rack of {what} weighs {weight}, {weight - floor} over the {floor} the floor carries", cure,
+            )  # fmt: skip
+
+
+def rack_door(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Racks that are taller than the lowest door they come through."""
+    door = plan.spec.facility.door if plan.spec.facility else None
+    racks = {group.rack.name: group.rack for group in (plan.facility.racks if plan.facility else ()) if group.rack}
+    for rack in racks.values() if door else ():
+        if rack.height is not None and door is not None and rack.height > door:
+            yield Finding(
+                "rack-door", "error", "facility.door",
+                f"a {rack.name} is {rack.height} tall, {rack.height - door} over the door's {door}",
+                "take a lower rack, or another way in",
+            )  # fmt: skip
+
+
 def rack_size_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Things of unknown height in racks."""
-    placed = any(not group.pool for group in plan.facility.racks) if plan.facility else False
-    for name in plan.facility.unsized if plan.facility and placed else ():
+    for name in plan.facility.unsized if plan.facility and plan.facility.racks else ():
         yield Finding(
             "rack-size-unknown",
             "note",
@@ -144,4 +185,4 @@ def _corners(racks: list[RackPlan]) -> list[RackPlan]:
     return ends
 
 
-CHECKS = (facility_value, rack_power, rack_reach, rack_size_unknown, rack_weight)
+CHECKS = (facility_value, rack_door, rack_floor, rack_power, rack_reach, rack_size_unknown, rack_weight)
