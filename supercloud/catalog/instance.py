@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from ..primitives.quantity import Rate
+from ..primitives.quantity import Rate, Size
 from ..spec.base import Count, Flag, Natural, Text
 from .fact import Part
 
@@ -51,6 +51,8 @@ class Instance(Part):
     """What it can keep up, where that is less."""
     disk_network: Rate | None = None
     """To disks over the network."""
+    local: Size | None = None
+    """Disks inside, all together, where how many they are was not sourced."""
     cards: Count | None = None
     """Network cards."""
     interfaces: Count | None = None

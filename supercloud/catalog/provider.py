@@ -52,6 +52,8 @@ class NetworkRule(Part):
     """Where further ranges are taken from when the first has no room, by the range that the first is in."""
     endpoints: Endpoints = {}
     """Always there: they cost nothing and spare the way through the internet."""
+    given_endpoints: Endpoints = {}
+    """What stands in for them in a closed network of the user's, whose routes are not ours to change."""
     closed_endpoints: dict[Literal["all", "slurm", "kubernetes"], Endpoints] = {}
     """What a network without a way to the internet needs besides, by what runs in it."""
     control_zones: Natural = 0
@@ -173,6 +175,8 @@ class Provider(Fact):
     """What it cannot do -> why (``storage-scale``, ``capacity:flex-start`` …)."""
     unlisted: dict[Text, Text] = {}
     """Families of machines that its list of regions leaves out -> why."""
+    unsourced: dict[Text, Text] = {}
+    """Machines that the catalog does not have, by how their names begin -> why."""
     impacts: tuple[Impact, ...] = ()
 
     def way(self, kind: str) -> CapacityRule | None:

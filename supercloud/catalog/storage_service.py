@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from ..primitives.quantity import Rate, Size
 from ..spec.base import Count, Flag, Natural, Text
 from .fact import Fact, Part
 
-__all__ = ["Deployment", "FabricRule", "Install", "MountRule", "StorageService"]
+__all__ = ["Deployment", "FabricRule", "Install", "MountRule", "OptionRule", "StorageService"]
 
 OptionValue = str | int | bool
 
@@ -49,6 +50,22 @@ class FabricRule(Part):
     """The option that says so."""
 
 
+class OptionRule(Part):
+    """What options of these values ask of other options; without ``needs`` and ``without`` they do not go together."""
+
+    when: dict[Text, OptionValue]
+    """Option -> value, the deployment among them."""
+    needs: Text | None = None
+    """An option that has to be said too."""
+    without: Text | None = None
+    """An option that does not go with them: its default is left out."""
+    why: Text
+
+    def holds(self, options: Mapping[str, OptionValue]) -> bool:
+        """Whether the options have all of these values."""
+        return all(name in options and options[name] == value for name, value in self.when.items())
+
+
 class MountRule(Part):
     """How clients mount it."""
 
@@ -86,6 +103,7 @@ class StorageService(Fact):
     """What is decided unless the spec says otherwise."""
     option_values: dict[Text, tuple[OptionValue, ...]] = {}
     """Values an option can have; an option that is not here takes any."""
+    option_rules: tuple[OptionRule, ...] = ()
     name_option: Text | None = None
     """The option with a name of the user's for it, where it has one that others see."""
     fabric: FabricRule | None = None

@@ -175,8 +175,9 @@ def _given(given: Given) -> tuple[SubnetPlan, ...]:
 def _endpoints(given: Given, new: bool) -> Endpoints:
     """Gateways in every new network; the services' private endpoints where there is no way to the internet."""
     rule = given.provider.network
-    found: Endpoints = dict(rule.endpoints) if new or given.spec.network.closed else {}
+    found: Endpoints = dict(rule.endpoints) if new else {}
     if given.spec.network.closed:
+        found |= {} if new else rule.given_endpoints
         found |= rule.closed_endpoints.get("all", {})
         found |= rule.closed_endpoints.get(given.spec.scheduler.kind, {})
     return dict(sorted(found.items()))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from ..catalog import StorageService
-from ..catalog.storage_service import Deployment, FabricRule
+from ..catalog.storage_service import Deployment, FabricRule, OptionValue
 from ..errors import UnknownName
 from ..primitives.quantity import Rate, Size
 from ..spec import Storage
@@ -141,12 +141,18 @@ def _product(
         capacity=capacity,
         throughput=throughput,
         per_tib=per_tib,
-        options=_sorted(options),
+        options=_sorted(_fitting(service, item, options)),
         linked=item.import_from,
         ports=(*(f"tcp:{port}" for port in service.tcp_ports), *(f"udp:{port}" for port in service.udp_ports)),
         mounting=service.mount,
         install=_install(service, options),
     )
+
+
+def _fitting(service: StorageService, item: Storage, options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
+    """The options without defaults that do not go with the others."""
+    left_out = {rule.without for rule in service.option_rules if rule.holds(options)} - item.options.keys()
+    return {name: value for name, value in options.items() if name not in left_out}
 
 
 def _install(service: StorageService, options: Mapping[str, str | int | bool]) -> CloudInstall | None:

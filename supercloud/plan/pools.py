@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from typing import cast
 
-from ..catalog import Accelerator, Catalog, Machine
+from ..catalog import Accelerator, Catalog, Machine, Provider
 from ..errors import InputError, UnknownName
 from ..primitives.addresses import AddressRun, allocate
 from ..primitives.nodes import HostRange
@@ -82,7 +83,12 @@ def _machine(pool: Pool, path: str, site: str, catalog: Catalog, problems: Probl
     try:
         machine = catalog.machine(pool.machine)
     except UnknownName as error:
-        problems.unknown(path, error)
+        reason = _unsourced(pool.machine, site, catalog)
+        if reason:
+            problems.error("unknown-name", path, f"the catalog does not have {pool.machine}: {reason}",
+                           "describe it in a catalog of your own under 'catalog', or take another machine")  # fmt: skip
+        else:
+            problems.unknown(path, error)
         return None
     if machine.provider != site:
         problems.error(
@@ -90,6 +96,14 @@ def _machine(pool: Pool, path: str, site: str, catalog: Catalog, problems: Probl
             f"take a machine of {site}: supercloud catalog machines",
         )  # fmt: skip
     return machine
+
+
+def _unsourced(machine: str, site: str, catalog: Catalog) -> str | None:
+    """Why the catalog does not have a machine that its provider has."""
+    if site not in catalog.names("providers"):
+        return None
+    known = cast(Provider, catalog.get("providers", site)).unsourced
+    return next((why for start, why in known.items() if machine.startswith(start)), None)
 
 
 def _accelerator(machine: Machine, path: str, catalog: Catalog, problems: Problems) -> Accelerator | None:

@@ -43,6 +43,8 @@ class NameRule:
         """Why a name is refused, with the value and the limit; empty where it is accepted."""
         if not self.min <= len(name) <= self.max:
             return f"{name!r} has {len(name)} characters, {self.min} to {self.max} are accepted"
+        if not name:
+            return ""
         strange = sorted(set(re.sub(f"[{self.characters}]", "", name)))
         if strange:
             return f"{name!r} has {', '.join(map(repr, strange))}, names are made of {self.characters}"

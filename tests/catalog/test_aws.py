@@ -122,6 +122,7 @@ def test_what_nobody_sourced_is_absent(catalog: Catalog) -> None:
     assert "p5e.48xlarge" not in catalog.names("prices")
     assert "p6e-gb300.36xlarge" not in catalog.names("machines")
     assert not [name for name in catalog.names("machines") if name.startswith("trn3")]
+    assert set(cast(Provider, catalog.get("providers", "aws")).unsourced) == {"p6e-gb300", "trn3"}
     prices = cast(Prices, catalog.get("prices", "p5.48xlarge"))
     assert prices.at("sa-east-1", "on-demand") is None and prices.at("us-east-1", "spot") is None
 
@@ -214,7 +215,8 @@ def test_images(aws: Provider) -> None:
      ("security-group", "sg-mine", False), ("security-group", "mine", True), ("launch-template", "ab", False),
      ("kubernetes-cluster", "_c", False), ("node-group", "-n", False), ("database", "1db", False),
      ("database", "a--b", False), ("tag-key", "k" * 127, True), ("tag-key", "k" * 128, False),
-     ("tag-key", "aws:k", False), ("log-group", "/slurm/c", True), ("role", "r" * 65, False)],
+     ("tag-key", "aws:k", False), ("tag-key", "équipe 1", True),
+     ("tag-value", "", True), ("tag-key", "a;b", False), ("log-group", "/slurm/c", True), ("role", "r" * 65, False)],
 )  # fmt: skip
 def test_names(aws: Provider, kind: str, name: str, good: bool) -> None:
     assert (aws.names[kind].problem(name) == "") is good

@@ -82,7 +82,7 @@ def test_an_image_of_the_users_is_told_which_cluster_to_join() -> None:
     assert found.one(NODES, "prod-cpu-on-demand").inputs["amiType"] == "CUSTOM"
     text = started(found.one(LAUNCH, "prod-cpu-on-demand-launch"))
     config = json.loads(text.split("application/node.eks.aws\n\n")[1].split("\n--//--")[0])
-    assert config["kind"] == "NodeConfig" and config["spec"]["cluster"]["name"] == "prod-stack"
+    assert config["kind"] == "NodeConfig" and config["spec"]["cluster"]["name"] == "prod-project-stack"
 
 
 def test_alarms_and_the_budget_tell_the_topic_and_the_addresses() -> None:

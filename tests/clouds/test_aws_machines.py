@@ -117,6 +117,13 @@ def test_machines_have_encrypted_disks_and_sessions_for_their_metadata(name: str
     assert all(entry.inputs["encrypted"] is True for entry in found.of_type("aws:efs/fileSystem:FileSystem"))
 
 
+@pytest.mark.parametrize(("key", "readable"), [("team", "enabled"), ("cost center", "disabled"), ("a/b", "disabled")])
+def test_instances_start_whatever_the_keys_of_tags_are(key: str, readable: str) -> None:
+    found = made(tags={key: "x"})
+    assert launched(found, "cpu-on-demand")["metadataOptions"]["instanceMetadataTags"] == readable
+    assert found.one(HOST, "prod-ctl1").inputs["metadataOptions"]["instanceMetadataTags"] == readable
+
+
 def test_images_may_be_named_by_identifier() -> None:
     found = made(site={"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a"],
                        "images": {"slurm-cpu-x86": "ami-0123456789abcdef0"}})  # fmt: skip

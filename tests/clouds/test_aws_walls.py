@@ -129,7 +129,33 @@ def test_controllers_may_do_what_their_scripts_do() -> None:
     assert used and used <= set(ACTIONS), "a script asks for something that no right is known for"
     granted = {action for statement in document(found.one("aws:iam/rolePolicy:RolePolicy", "prod-controller-policy"))
                for action in statement["Action"]}  # fmt: skip
-    assert {ACTIONS[name] for name in used} <= granted
+    asked = {ACTIONS[name] for name in used}
+    common = {action for statement in document(found.one("aws:iam/rolePolicy:RolePolicy", "prod-login-policy"))
+              for action in statement["Action"]}  # fmt: skip
+    assert asked <= granted, "a script would be refused"
+    assert granted - common <= asked, "a right that nothing uses"
+
+
+def test_a_closed_network_of_the_users_reaches_its_buckets_through_an_endpoint_with_addresses() -> None:
+    subnets = [{"id": f"subnet-{zone}", "zone": f"us-east-1{zone}"} for zone in "ab"]
+    found = made(
+        network={"id": "vpc-1", "closed": True, "subnets": subnets},
+        site={"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"]},
+    )
+    kinds = {entry.inputs["serviceName"].rpartition(".")[2]: entry.inputs
+             for entry in found.of_type("aws:ec2/vpcEndpoint:VpcEndpoint")}  # fmt: skip
+    assert {item["vpcEndpointType"] for item in kinds.values()} == {"Interface"}  # its routes are not ours to change
+    assert kinds["s3"]["privateDnsEnabled"] is True and kinds["s3"]["subnetIds"] == ["subnet-a", "subnet-b"]
+    out = {rule[1:] for rule in rules(found, EGRESS) if rule[0] == "prod-cluster-walls-id"}
+    assert out == {("prod-cluster-walls-id", "-1"), ("prod-endpoints-walls-id", "tcp:443-443")}
+
+
+def test_an_object_carries_no_more_tags_than_one_may() -> None:
+    few, many = made(tags={"a": "1"}), made(tags={f"k{number}": "1" for number in range(20)})
+    token = "aws:s3/bucketObjectv2:BucketObjectv2"
+    assert all("a" in entry.inputs["tags"] for entry in few.of_type(token))
+    assert all(set(entry.inputs["tags"]) == {"supercloud:cluster"} for entry in many.of_type(token))
+    assert all(len(entry.inputs["tags"]) > 20 for entry in many.of_type("aws:s3/bucket:Bucket"))
 
 
 @pytest.mark.parametrize("name", SPECS)

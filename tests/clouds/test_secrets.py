@@ -8,7 +8,7 @@ import pulumi
 import pytest
 from offline import wire
 from offline.recorder import record
-from programs import SLURM, SPECS, graph, made, small, started
+from programs import SLURM, SPECS, cluster, graph, made, small, started
 
 from supercloud.pulumi import Cluster
 
@@ -60,6 +60,14 @@ def test_what_is_passed_as_a_secret_stays_one(preview: bool) -> None:
     found = record(program, preview)
     assert not found.plaintext(VALUE)
     assert isinstance(found.exports["network"], wire.Secret)
+
+
+@pytest.mark.parametrize("key", ["aws:profile", "aws:secretKey", "aws:token"])
+def test_a_secret_of_the_stacks_configuration_stays_one(key: str) -> None:
+    found = record(cluster(spec=small()), config={key: VALUE}, secret_config=[key])
+    assert not found.plaintext(VALUE)
+    own = found.one("pulumi:providers:aws").inputs[key.removeprefix("aws:")]
+    assert isinstance(own, wire.Secret)
 
 
 def test_the_search_finds_what_is_no_secret() -> None:

@@ -13,6 +13,7 @@ from supercloud.plan.checks import CHECKS, check_name
 OHIO = {"kind": "aws", "region": "us-east-2", "zones": ["us-east-2a"]}
 TWO = {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"]}
 NFS = {"name": "home", "kind": "nfs", "capacity": "1 TiB", "mount": "/home", "throughput": {"read": "160 MB/s"}}
+EFS = {"name": "home", "kind": "nfs", "product": "efs", "mount": "/home"}
 WEKA = {"name": "scratch", "kind": "weka", "capacity": "200 TB", "mount": "/scratch"}
 
 # check -> every (level, path, word of the problem, changes) it must come out with
@@ -77,7 +78,9 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
      {"scheduler": slurm(options={"ResumeProgram": "/bin/true"})}),
     ("cloud-tags", "error", "tags.aws:x", "aws:", {"tags": {"aws:x": "1"}}),
     ("cloud-tags", "error", "tags.k", "256", {"tags": {"k": "v" * 300}}),
-    ("cloud-tags", "error", "tags", "50", {"tags": {f"k{number}": "v" for number in range(48)}}),
+    ("cloud-tags", "error", "tags", "50", {"tags": {f"k{number}": "v" for number in range(47)}}),
+    ("cloud-tags", "error", "tags.Name", "by us", {"tags": {"Name": "mine"}}),
+    ("cloud-tags", "error", "tags.supercloud:pool", "by us", {"tags": {"supercloud:pool": "mine"}}),
     ("cloud-budget", "warning", "budget", "161,277 USD", {"budget": "1000 USD"}),
     ("cloud-spot-price", "note", "pools[0].capacity[0].max_price", "55.04",
      {"pools": [pool(capacity=[{"kind": "spot", "max_price": "60 USD/h"}])]}),
@@ -125,9 +128,13 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
      {"scheduler": slurm(login={"public": True}), "network": {"closed": True}}),
     ("cloud-access", "note", "network.access", "API", {"site": TWO, "scheduler": KUBERNETES}),
     ("cloud-access", "note", "network.access", "login", {"scheduler": slurm(login={"public": True})}),
-    ("cloud-security-rules", "error", "network.access", "62 rules",
+    ("cloud-security-rules", "error", "network.access", "61 rules",
      {"scheduler": slurm(login={"public": True}),
       "network": {"access": [f"198.51.100.{number}/32" for number in range(61)]}}),
+    ("cloud-security-rules", "error", "storage", "61 rules for machines",
+     {"storage": [lustre(name=f"s{number}", mount=f"/fs{number}") for number in range(20)]}),
+    ("cloud-limits", "error", "network.access", "41",
+     {"site": TWO, "scheduler": KUBERNETES, "network": {"access": [f"198.51.100.{n}/32" for n in range(41)]}}),
     ("cloud-limits", "warning", "pools[0].nodes", "450",
      {"site": TWO, "scheduler": KUBERNETES, "pools": [pool(nodes=500)]}),
     ("cloud-storage-deployment", "error", "storage[0].deployment", "PERSISTENT_9",
@@ -151,6 +158,19 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
      {"storage": [lustre(options={"compression": "GZIP"})]}),
     ("cloud-storage-option", "error", "storage[0].options.version", "2.10",
      {"storage": [lustre(options={"version": "2.10"})]}),
+    ("cloud-storage-rule", "error", "storage[0].options.metadata-iops", "is not said",
+     {"storage": [lustre(options={"metadata": "USER_PROVISIONED"})]}),
+    ("cloud-storage-rule", "error", "storage[0].options.metadata-iops", "takes no metadata-iops",
+     {"storage": [lustre(options={"metadata-iops": 6000})]}),
+    ("cloud-storage-rule", "error", "storage[0].options.version", "2.12",
+     {"storage": [lustre(options={"version": "2.12", "efa": True})]}),
+    ("cloud-storage-rule", "error", "storage[0].options.metadata", "only PERSISTENT_2",
+     {"storage": [{"name": "s", "kind": "lustre", "capacity": "2400 GiB", "deployment": "SCRATCH_2", "mount": "/fsx",
+                   "options": {"metadata": "AUTOMATIC"}}]}),
+    ("cloud-storage-rule", "error", "storage[0].options.performance", "ONE_ZONE",
+     {"storage": [EFS | {"deployment": "ONE_ZONE", "options": {"performance": "maxIO", "throughput": "bursting"}}]}),
+    ("cloud-storage-rule", "error", "storage[0].options.provisioned-mibps", "is '9'",
+     {"storage": [EFS | {"options": {"throughput": "provisioned", "provisioned-mibps": "9"}}]}),
     ("cloud-storage-fabric", "error", "storage[0].options.efa", "19200 GiB",
      {"storage": [lustre(capacity="4800 GiB", options={"efa": True})]}),
     ("cloud-storage-fabric", "error", "storage[0].options.efa", "SCRATCH_2",
@@ -188,6 +208,8 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
      {"scheduler": KUBERNETES, "site": TWO, "pools": [pool(local="/scratch")]}),
     ("cloud-spot-limit", "error", "pools[0].capacity[0].max_price", "would not be kept",
      {"scheduler": KUBERNETES, "site": TWO, "pools": [pool(capacity=[{"kind": "spot", "max_price": "40 USD/h"}])]}),
+    ("cloud-ways-unused", "note", "pools[0].capacity", "train-on-demand stays empty",
+     {"scheduler": KUBERNETES, "site": TWO, "pools": [pool(capacity=[RESERVED, {"kind": "on-demand"}])]}),
     ("cloud-storage-install", "error", "storage[0].options.install", "nothing installs", {"storage": [WEKA]}),
     ("cloud-storage-install", "error", "storage[0].options.install", "no place of a program",
      {"storage": [WEKA | {"options": {"install": "weka.sh"}}]}),
@@ -227,6 +249,12 @@ def test_all_of_it_is_said_at_once() -> None:
         "cloud-capacity-zone", "cloud-placement", "cloud-storage-throughput", "cloud-storage-size",
         "cloud-mount-reserved", "cloud-network-private", "cloud-tags",
     } <= {finding.check for finding in plan.findings}  # fmt: skip
+
+
+def test_as_many_ranges_as_a_security_group_has_room_for() -> None:
+    access = [f"198.51.100.{number}/32" for number in range(60)]
+    plan = on_aws(scheduler=slurm(login={"public": True}), network={"access": access})
+    assert plan.errors == ()
 
 
 def test_accepted_with_a_reason() -> None:

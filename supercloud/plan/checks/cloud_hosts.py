@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import cast
 
@@ -27,8 +28,9 @@ OWNED_ON_CLOUDS = (
 )
 """Keys of slurm.conf on which nodes that come and go depend."""
 
-# Tags that resources get besides the user's: name, cluster, pool.
-_OWN_TAGS = 3
+# Tags that resources get besides the user's: name, cluster, pool, group.
+_OWN_TAGS = 4
+_OWN_NAMES = re.compile("Name|supercloud:.*")
 
 
 def cloud_arch(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -98,6 +100,9 @@ def cloud_tags(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                           f"{len(cloud.tags)} tags and {_OWN_TAGS} of ours, {limit.value} {limit.what} are allowed",
                           f"keep {limit.value - _OWN_TAGS}")  # fmt: skip
         for key, value in cloud.tags.items():
+            if _OWN_NAMES.fullmatch(key):
+                yield Finding("cloud-tags", "error", f"tags.{key}", f"{key} is set on every resource, by us",
+                              "choose another")  # fmt: skip
             for what, text in (("tag-key", key), ("tag-value", value)):
                 rule = provider.names.get(what)
                 problem = rule.problem(text) if rule else ""

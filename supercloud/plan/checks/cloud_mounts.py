@@ -57,7 +57,8 @@ def cloud_mount_local(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 yield Finding("cloud-mount-local", "error", f"{path}.local",
                               f"{declared.local} belongs to {clash or 'the operating system or the scheduler'}",
                               "take a folder of its own, such as /scratch")  # fmt: skip
-            if not any(disk.role == "scratch" for disk in pool.machine.disks):
+            inside = pool.machine.instance.local if pool.machine.instance else None
+            if inside is None and not any(disk.role == "scratch" for disk in pool.machine.disks):
                 yield Finding("cloud-mount-local", "warning", f"{path}.local",
                               f"no disks inside {declared.machine} are known",
                               "take another machine, or leave it out")  # fmt: skip

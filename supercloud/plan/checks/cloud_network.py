@@ -227,9 +227,9 @@ def cloud_access(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_security_rules(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """More rules in a group than the cloud allows."""
-    for cloud, provider, _ in cloud_of(plan, catalog):
+    for _, provider, _ in cloud_of(plan, catalog):
         limit = provider.limits["security-group-rules"]
-        for what, count, path in rules_of(cloud, catalog):
+        for what, count, path in rules_of(plan):
             if count > limit.value:
                 yield Finding(
                     "cloud-security-rules", "error", path,
@@ -256,6 +256,7 @@ def _counts(cloud: CloudPlan, plan: Plan) -> Iterator[tuple[str, int, str]]:
     yield "interface-endpoints", sum(kind == "interface" for kind in cloud.network.endpoints.values()), "network.closed"
     if plan.scheduler.kind == "kubernetes":
         yield "kubernetes-node-groups", len(cloud.groups) + 1, "pools"
+        yield "kubernetes-access", len(cloud.network.access), "network.access"
         for index, pool in enumerate(plan.spec.pools):
             yield "kubernetes-group-nodes", pool.nodes, f"pools[{index}].nodes"
     else:

@@ -68,6 +68,21 @@ def cloud_spot_limit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                                   "leave it out, and bound what is spent with 'budget'")  # fmt: skip
 
 
+def cloud_ways_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Further ways to get machines, where nothing in a managed Kubernetes turns to them by itself."""
+    for cloud, provider, _ in cloud_of(plan, catalog):
+        reason = provider.cannot.get("kubernetes:grow")
+        if plan.scheduler.kind != "kubernetes" or reason is None:
+            continue
+        for path, declared, pool in pools_of(plan):
+            first, *others = (group.key for group in cloud.groups_of(pool.name))
+            if others and len(declared.capacity) > 1:
+                yield Finding("cloud-ways-unused", "note", f"{path}.capacity",
+                              f"nodes are started in {first}; {', '.join(others)} stay{'s' * (len(others) == 1)} empty "
+                              f"until somebody asks for nodes there: {reason}",
+                              "change the size of the group there, or run an autoscaler in the cluster")  # fmt: skip
+
+
 def cloud_storage_install(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Servers of our own whose software nobody says where to get, or that nothing would set up."""
     for path, item, _, service, _ in sold(plan, catalog):
@@ -100,5 +115,6 @@ CHECKS = (
     cloud_closed,
     cloud_local_disks,
     cloud_spot_limit,
+    cloud_ways_unused,
     cloud_storage_install,
 )

@@ -103,7 +103,8 @@ def cloud_storage_option(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for path, item, product, service, deployment in sold(plan, catalog):
         known = {*service.options, *service.option_values, *([service.fabric.option] if service.fabric else ()),
                  *([service.install.source, service.install.token] if service.install else ()),
-                 *([service.name_option] if service.name_option else ())}  # fmt: skip
+                 *([service.name_option] if service.name_option else ()),
+                 *(rule.needs for rule in service.option_rules if rule.needs)}  # fmt: skip
         for name, value in item.options.items():
             values = service.option_values.get(name)
             if name not in known:
@@ -117,6 +118,33 @@ def cloud_storage_option(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             yield Finding("cloud-storage-option", "error", f"{path}.options.version",
                           f"{service.name} {deployment.name} does not go with version {version}",
                           f"take one of {', '.join(deployment.versions)}")  # fmt: skip
+
+
+def cloud_storage_rule(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Options that do not go together, and options that want another one beside them."""
+    for path, item, product, service, _ in sold(plan, catalog):
+        for rule in service.option_rules:
+            if not rule.holds(product.options):
+                continue
+            said = ", ".join(f"{name} {value}" for name, value in rule.when.items())
+            place = f"{path}.options.{rule.needs or rule.without or next(iter(rule.when))}"
+            if rule.needs and not _positive(item.options.get(rule.needs)):
+                found = item.options.get(rule.needs)
+                has = f"{rule.needs} is {found!r}" if rule.needs in item.options else f"{rule.needs} is not said"
+                yield Finding("cloud-storage-rule", "error", place, f"{service.name} with {said}: {has} ({rule.why})",
+                              f"set {rule.needs} to a number")  # fmt: skip
+            elif rule.without and rule.without in item.options:
+                yield Finding("cloud-storage-rule", "error", place,
+                              f"{service.name} with {said} takes no {rule.without}: {rule.why}",
+                              "leave it out")  # fmt: skip
+            elif not rule.needs and not rule.without:
+                yield Finding("cloud-storage-rule", "error", place,
+                              f"{service.name} does not take {said} together: {rule.why}",
+                              "change one of them")  # fmt: skip
+
+
+def _positive(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def cloud_storage_fabric(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -153,5 +181,6 @@ CHECKS = (
     cloud_storage_size,
     cloud_storage_throughput,
     cloud_storage_option,
+    cloud_storage_rule,
     cloud_storage_fabric,
 )

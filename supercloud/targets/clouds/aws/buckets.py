@@ -8,7 +8,7 @@ import pulumi
 from pulumi_aws import s3
 
 from ..archive import packed
-from ..work import Work
+from ..work import CLUSTER_TAG, Work
 
 __all__ = ["buckets_of", "publish"]
 
@@ -28,6 +28,9 @@ def buckets_of(work: Work) -> Mapping[str, s3.Bucket]:
 
 def publish(work: Work, bucket: s3.Bucket) -> list[pulumi.Resource]:
     """Every bundle as one archive, under a key that stays: machines read it when they start."""
+    tags = work.tags()
+    if len(tags) > work.cloud.limits["object-tags"]:  # fewer than other things may have
+        tags = {CLUSTER_TAG: work.identity}
     return [
         s3.BucketObjectv2(
             work.child(f"{target}-bundle"),
@@ -35,7 +38,7 @@ def publish(work: Work, bucket: s3.Bucket) -> list[pulumi.Resource]:
             key=f"{target}/{target}.tar.gz",
             content_base64=packed(bundle),
             content_type="application/gzip",
-            tags=work.tags(),
+            tags=tags,
             opts=work.options(),
         )
         for target, bundle in sorted(work.bundles.items())

@@ -49,7 +49,8 @@ def kubernetes_of(work: Work, network: Network, walls: Walls, buckets: Mapping[s
 
 def _control_plane(work: Work, network: Network, walls: Walls) -> eks.Cluster:
     """The control plane, whose interfaces are among the machines of the cluster."""
-    name = physical(work.name, pulumi.get_stack(), work.cloud.names["kubernetes-cluster"])
+    whose = f"{pulumi.get_project()}-{pulumi.get_stack()}"  # an account may have the stack of many a project
+    name = physical(work.name, whose, work.cloud.names["kubernetes-cluster"])
     logs = log_group(work, "control-plane", name=f"/aws/eks/{name}/cluster")
     role = role_of(work, "control-plane", "eks.amazonaws.com", managed=["AmazonEKSClusterPolicy"])
     closed = work.cloud.network.closed

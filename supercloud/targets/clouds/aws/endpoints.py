@@ -12,7 +12,7 @@ __all__ = ["endpoints_of"]
 
 
 def endpoints_of(work: Work, network: Network, walls: Walls) -> None:
-    """Every endpoint of the plan. A gateway endpoint joins our route tables, so the user's network keeps its own."""
+    """Every endpoint of the plan. A gateway joins our route tables: the user's network has none of them."""
     for service, kind in sorted(work.cloud.network.endpoints.items()):
         if kind == "gateway":
             _gateway(work, network, walls, service)
@@ -21,8 +21,6 @@ def endpoints_of(work: Work, network: Network, walls: Walls) -> None:
 
 
 def _gateway(work: Work, network: Network, walls: Walls, service: str) -> None:
-    if not network.routes:
-        return
     endpoint = ec2.VpcEndpoint(
         work.child(f"endpoint-{service}"),
         vpc_id=network.id,

@@ -69,7 +69,7 @@ def role_of(
     if statements:
         rights.append(
             iam.RolePolicy(
-                work.child(f"{key}-policy"),
+                work.child(f"{key}-policy", "policy"),
                 role=role.name,
                 policy=pulumi.Output.json_dumps({"Version": _VERSION, "Statement": list(statements)}),
                 opts=work.options(),

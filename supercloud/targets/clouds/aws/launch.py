@@ -79,8 +79,14 @@ def metadata(work: Work) -> dict[str, Any]:
         "http_endpoint": "enabled",
         "http_tokens": "required",
         "http_put_response_hop_limit": int(work.cloud.options["metadata_hops"]),
-        "instance_metadata_tags": "enabled" if work.plan.scheduler.kind == "slurm" else "disabled",
+        "instance_metadata_tags": "enabled" if _readable(work) else "disabled",
     }
+
+
+def _readable(work: Work) -> bool:
+    """Whether instances may read their tags: with a key that is no path, or with those of EKS, none would start."""
+    rule = work.cloud.names["metadata-tag-key"]
+    return work.plan.scheduler.kind == "slurm" and not any(rule.problem(key) for key in work.cloud.tags)
 
 
 def _root(work: Work, image: str, size: Size) -> ec2.LaunchTemplateBlockDeviceMappingArgs:

@@ -43,7 +43,7 @@ def lustre_of(
         per_unit_storage_throughput=plan.per_tib.ceil("MB/s") if plan.per_tib and persistent else None,
         file_system_type_version=_text(options, "version"),
         data_compression_type=_text(options, "compression"),
-        metadata_configuration=_metadata(deployment, options),
+        metadata_configuration=_metadata(options),
         efa_enabled=True if efa else None,
         subnet_ids=network.among(plan.subnets)[0],
         security_group_ids=[walls_for(work, plan, network, walls).id, *([walls.cluster.id] if efa else [])],
@@ -81,11 +81,13 @@ def _link(work: Work, plan: CloudStorage, system: fsx.LustreFileSystem, buckets:
     )
 
 
-def _metadata(deployment: str, options: Mapping[str, Any]) -> fsx.LustreFileSystemMetadataConfigurationArgs | None:
-    """Metadata has a rate of its own in the second generation only."""
-    if deployment != "PERSISTENT_2" or "metadata" not in options:
+def _metadata(options: Mapping[str, Any]) -> fsx.LustreFileSystemMetadataConfigurationArgs | None:
+    """The rate of metadata, where the plan says one: not every deployment and version has it."""
+    if "metadata" not in options:
         return None
-    return fsx.LustreFileSystemMetadataConfigurationArgs(mode=str(options["metadata"]))
+    return fsx.LustreFileSystemMetadataConfigurationArgs(
+        mode=str(options["metadata"]), iops=options.get("metadata-iops")
+    )
 
 
 def _text(options: Mapping[str, Any], name: str) -> str | None:

@@ -60,6 +60,7 @@ def _elastic(work: Work, plan: CloudStorage, network: Network, walls: Walls) -> 
         encrypted=True,
         performance_mode=str(options["performance"]) if "performance" in options else None,
         throughput_mode=str(options["throughput"]) if "throughput" in options else None,
+        provisioned_throughput_in_mibps=float(options["provisioned-mibps"]) if "provisioned-mibps" in options else None,
         tags=work.tags(plan.name),
         opts=work.options(keeps=True),
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 import pulumi
 import pulumi_aws as aws
+from pulumi.runtime import is_config_secret
 
 from ..work import Work
 
@@ -29,13 +30,15 @@ def provider_of(work: Work) -> pulumi.ProviderResource | None:
 
 
 def _configured() -> dict[str, Any]:
+    """Settings of the stack's ``aws:`` configuration; what is a secret there stays one."""
     config = pulumi.Config("aws")
     known = inspect.signature(aws.Provider._internal_init).parameters
     found = {}
-    for name in known:
-        value = config.get(_camel(name)) if name not in ("__self__", "resource_name", "opts") else None
+    for name in known.keys() - {"__self__", "resource_name", "opts"}:
+        value = config.get(_camel(name))
         if value is not None:
-            found[name] = json.loads(value) if re.match(r"\s*[\[{]|(true|false|\d+)$", value) else value
+            plain = json.loads(value) if re.match(r"\s*[\[{]|(true|false|\d+)$", value) else value
+            found[name] = pulumi.Output.secret(plain) if is_config_secret(f"aws:{_camel(name)}") else plain
     return found
 
 

@@ -45,18 +45,13 @@ def rights_of(
     keys = allow([_READ], [secrets["auth"].arn])
     controller = (
         *common,
-        allow([_READ, "secretsmanager:DescribeSecret", "secretsmanager:PutSecretValue"], every),
+        allow([_READ, "secretsmanager:PutSecretValue"], every),
         *([allow([_READ], own)] if own else []),
         allow(
-            [
-                "autoscaling:SetDesiredCapacity",
-                "autoscaling:TerminateInstanceInAutoScalingGroup",
-                "autoscaling:SetInstanceProtection",
-            ],
+            ["autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup"],
             [_groups(work)],
             of_cluster(work),
         ),
-        allow(["ec2:TerminateInstances"], [_instances(work)], of_cluster(work)),
         # Describing knows no resources: the service does not scope it.
         allow(
             [
@@ -87,13 +82,11 @@ def backend_rights(work: Work, plan: CloudStorage, state: s3.Bucket, watch: Watc
 
 def _common(state: s3.Bucket, watch: Watch) -> tuple[Statement, ...]:
     """What every machine may do: read the published bundles and write logs."""
+    streams = [watch.logs.arn, pulumi.Output.concat(watch.logs.arn, ":*")] if watch.logs else []
     return (
         allow(["s3:GetObject"], [pulumi.Output.concat(state.arn, "/*")]),
-        allow(["s3:ListBucket"], [state.arn]),
-        allow(
-            ["logs:CreateLogStream", "logs:PutLogEvents", "logs:DescribeLogStreams"],
-            [watch.logs.arn, pulumi.Output.concat(watch.logs.arn, ":*")],
-        ),
+        allow(["s3:ListBucket"], [state.arn]),  # without it, an object that is not there looks like one that is refused
+        *([allow(["logs:CreateLogStream", "logs:PutLogEvents", "logs:DescribeLogStreams"], streams)] if streams else []),
     )
 
 
@@ -110,7 +103,3 @@ def _groups(work: Work) -> str:
     """Auto Scaling groups of the region; the condition leaves those with the cluster's tag."""
     start = f"arn:{work.cloud.partition}:autoscaling:{work.cloud.region}:*:autoScalingGroup:*"
     return f"{start}:autoScalingGroupName/*"
-
-
-def _instances(work: Work) -> str:
-    return f"arn:{work.cloud.partition}:ec2:{work.cloud.region}:*:instance/*"

@@ -15,6 +15,7 @@ from .files import FileSystem
 from .groups import node_group
 from .hosts import STATE_DEVICE, HostOf, host_of
 from .iam import profile_of, role_of
+from .log_agent import ship_logs
 from .network import Network
 from .rights import Rights, rights_of
 from .secrets import secrets_of
@@ -25,6 +26,8 @@ __all__ = ["SlurmSite", "basics", "slurm_of"]
 
 _MANAGED = ("AmazonSSMManagedInstanceCore",)
 """Shells without open ports, through Systems Manager."""
+_IMAGES = ("AmazonEC2ContainerRegistryPullOnly",)
+"""Nodes pull the containers of jobs."""
 _WITH_STATE = ("controller", "database")
 
 
@@ -51,7 +54,9 @@ def slurm_of(
     database = database_of(work, network, walls, zone, watch)
     state = buckets[work.cloud.state_bucket]
     rights = rights_of(work, buckets, secrets, database, watch)
-    values = _values(work, state, secrets, database, files, watch)
+    values = _values(work, state, secrets, database, files)
+    if watch.logs is not None:
+        ship_logs(work, watch.logs)
     profiles, granted = _profiles(work, rights)
     ready = [*published, *network.ready, *granted]
 
@@ -82,20 +87,20 @@ def _profiles(work: Work, rights: Rights) -> tuple[dict[str, iam.InstanceProfile
             name = pulumi.Output.from_input(work.given.node_role).apply(lambda arn: arn.rsplit("/", 1)[-1])
             found[key] = profile_of(work, key, name)
             continue
-        role = role_of(work, key, "ec2.amazonaws.com", statements, _MANAGED)
+        managed = (*_MANAGED, *_IMAGES) if key == "node" else _MANAGED
+        role = role_of(work, key, "ec2.amazonaws.com", statements, managed)
         granted += role.rights
         found[key] = profile_of(work, key, role.name)
     return found, granted
 
 
-def basics(work: Work, state: s3.Bucket, watch: Watch) -> dict[str, pulumi.Input[str]]:
+def basics(work: Work, state: s3.Bucket) -> dict[str, pulumi.Input[str]]:
     """What every start script may ask for."""
     return {
         "bucket": state.bucket,
         "region": work.cloud.region,
         "cluster": work.identity,
         "domain": work.plan.network.domain,
-        "log_group": watch.logs.name,
     }
 
 
@@ -105,10 +110,9 @@ def _values(
     secrets: Mapping[str, secretsmanager.Secret],
     database: Database | None,
     files: Mapping[str, FileSystem],
-    watch: Watch,
 ) -> dict[str, pulumi.Input[str]]:
     """What start scripts may ask for: names and addresses, never a secret's value."""
-    values = basics(work, state, watch) | {"state_device": STATE_DEVICE}
+    values = basics(work, state) | {"state_device": STATE_DEVICE}
     values |= {f"secret_{name}": secret.arn for name, secret in secrets.items()}
     values |= {f"source_{name}": system.source for name, system in files.items()}
     if database is not None:

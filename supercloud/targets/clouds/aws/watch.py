@@ -23,7 +23,8 @@ _WARN_AT = ((80.0, "FORECASTED"), (100.0, "ACTUAL"))
 class Watch:
     """Where machines write logs and whom alarms tell."""
 
-    logs: cloudwatch.LogGroup
+    logs: cloudwatch.LogGroup | None
+    """Of machines of Slurm; a managed Kubernetes has a log group of its own."""
     topic: sns.Topic
 
 
@@ -40,7 +41,7 @@ def watch_of(work: Work) -> Watch:
         sns.TopicSubscription(
             work.child(f"alarms-{address}"), topic=topic.arn, protocol="email", endpoint=address, opts=work.options()
         )
-    return Watch(log_group(work, "logs"), topic)
+    return Watch(log_group(work, "logs") if work.plan.scheduler.kind == "slurm" else None, topic)
 
 
 def _speakers(topic: sns.Topic) -> dict[str, object]:
@@ -83,7 +84,7 @@ def alarm(
     """Tell the topic when a metric (``AWS/EC2:StatusCheckFailed``) passes a threshold for three periods of 5 min."""
     namespace, _, name = metric.partition(":")
     cloudwatch.MetricAlarm(
-        work.child(f"alarm-{key}"),
+        work.child(f"alarm-{key}", "alarm"),
         alarm_description=text,
         namespace=namespace,
         metric_name=name,
