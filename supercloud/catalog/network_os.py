@@ -60,15 +60,19 @@ class NetworkOs(Fact):
         found = next((item for item in self.aliases if switch.vendor in item.vendors), None)
         return self._named(found.port, found.split_port, switch, radix, index) if found else ""
 
-    def _named(self, whole: str, split: str, switch: Switch, radix: int, index: int) -> str:
+    def lanes_of(self, switch: Switch) -> int:
+        """Electrical lanes of one of its cages; 1 where nobody counts them."""
         native = switch.modes[0].speed if switch.modes else None
-        lanes = next((item.lanes for item in self.lanes if item.speed == native), 1)
-        cages = switch.cages or radix
+        return next((item.lanes for item in self.lanes if item.speed == native), 1)
+
+    def _named(self, whole: str, split: str, switch: Switch, radix: int, index: int) -> str:
+        lanes = self.lanes_of(switch)
+        cages = switch.cages or (switch.modes[0].ports if switch.modes else radix)
         if index >= radix:  # uplinks stand after all cages of the mode, each in a cage of its own
             more = next((item.lanes for item in self.lanes if item.speed == switch.uplink_speed), 1)
             cage, parts, part, first = cages + index - radix, 1, 0, cages * lanes + (index - radix) * more
         else:
-            parts = max(1, radix // switch.cages) if switch.cages else 1
+            parts = max(1, radix // cages)
             cage, part = divmod(index, parts)
             first = cage * lanes + part * max(1, lanes // parts)
         pattern = whole if parts == 1 else split

@@ -20,6 +20,7 @@ from ..topology import Fabric as Wiring
 from .cable_choice import choose
 from .cable_ends import Devices, Spots, node_devices, outside, service_devices, switch_devices
 from .model import FabricPlan, Plan
+from .service_links import service_links
 
 __all__ = ["CableTable", "cables_of", "fabrics_cabled"]
 
@@ -112,7 +113,10 @@ def cables_of(plan: Plan, fabric: FabricPlan, spots: Spots | None = None) -> Cab
             owner = np.searchsorted(firsts, source, side="right") - 1
             row = (owner, source - firsts[owner], source_port, zero + sets["leaf"], target, target_port, zero)
         elif group.source_kind == "reserved":
-            row = _service_links(fabric, len(nodes), sets["leaf"], target, target_port)
+            found = service_links(fabric)
+            assert found is not None
+            row = (found.service + len(nodes), found.machine, found.port, found.service * 0 + sets["leaf"], found.leaf,
+                   found.leaf_port, found.lane)  # fmt: skip
         else:
             row = (zero + sets[group.source_kind], source, source_port,
                    zero + sets[group.target_kind], target, target_port, zero)  # fmt: skip
@@ -121,39 +125,6 @@ def cables_of(plan: Plan, fabric: FabricPlan, spots: Spots | None = None) -> Cab
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
     _refuse_shared(fabric, devices, columns, plan)
     return choose(plan, fabric, declared, tuple(devices), *columns)
-
-
-def _service_links(fabric: FabricPlan, first: int, leaves: int, leaf: Ints, port: Ints) -> tuple[Ints, ...]:
-    """The reserved ports handed out machine by machine, so that the links of one lie on neighbouring leaves: on the two
-    of a pair, on different rails. A splitter, or a cable that fills a cage, serves as many machines as it has ends.
-
-    The ports of a service are shared out over the planes in turn.
-    """
-    owners: list[Ints] = []
-    machines: list[Ints] = []
-    ports: list[Ints] = []
-    rows: list[Ints] = []
-    lanes: list[Ints] = []
-    planes = max(1, fabric.planes)
-    whole, start = sum(service.per_plane(planes) for service in fabric.services), 0
-    for number, service in enumerate(fabric.services):
-        link = np.arange(service.links)
-        size = service.together if service.together > 1 else service.split
-        piece, within = link // size, link % size
-        machine, port_of = link % service.count, link // service.count
-        if service.links % service.count == 0 and service.count % size == 0:
-            each = service.links // service.count
-            machine, port_of = piece // each * size + within, piece % each
-        owners.append(link * 0 + first + number)
-        machines.append(machine)
-        ports.append(port_of)
-        place = piece // planes * service.together + (within if service.together > 1 else 0)
-        rows.append(piece % planes * whole + start + place)
-        lanes.append(within + 1 if service.together == 1 and service.split > 1 else link * 0)
-        start += service.per_plane(planes)
-    row = np.concatenate(rows)
-    return (np.concatenate(owners), np.concatenate(machines), np.concatenate(ports), row * 0 + leaves, leaf[row],
-            port[row], np.concatenate(lanes))  # fmt: skip
 
 
 def _more_links(

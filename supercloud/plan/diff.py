@@ -30,6 +30,9 @@ _REPLACING = {
     "as_first",
     "as_step",
     "per_leaf",
+    "cidrs",
+    "first",
+    "per_port",
 }
 # Derived from other things that are listed themselves, or not part of the cluster.
 _SILENT = {"findings", "suppressed", "version", "localities", "features"}

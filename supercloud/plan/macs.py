@@ -11,6 +11,7 @@ from ..spec import ClusterSpec
 from .model import PoolPlan
 from .network_model import NetworksPlan
 from .problems import Problems
+from .storage_model import ServerGroup
 
 __all__ = ["macs_of"]
 
@@ -19,9 +20,10 @@ _MOST_FINDINGS = 20
 
 
 def macs_of(
-    spec: ClusterSpec, folder: Path, plan: NetworksPlan, pools: tuple[PoolPlan, ...], problems: Problems
-) -> dict[tuple[str, str], str]:
-    """(name, network) -> MAC: in-band of a node, bmc of a node, switch of a switch's management port."""
+    spec: ClusterSpec, folder: Path, plan: NetworksPlan, pools: tuple[PoolPlan, ...], servers: tuple[ServerGroup, ...],
+    problems: Problems,
+) -> dict[tuple[str, str], str]:  # fmt: skip
+    """(name, network) -> MAC: in-band and bmc of a node or storage server, switch of a switch's management port."""
     if spec.network.macs is None:
         return {}
     path = folder / spec.network.macs
@@ -31,7 +33,7 @@ def macs_of(
         problems.error("network-macs", "network.macs", f"{spec.network.macs} cannot be read: {error}",
                        "give a CSV file of host,network,mac")  # fmt: skip
         return {}
-    nodes = [pool.hosts for pool in pools]
+    nodes = [*(pool.hosts for pool in pools), *(group.hosts for group in servers)]
     known = {
         "in-band": nodes,
         "bmc": nodes,
@@ -75,7 +77,7 @@ def _problem(
     if network not in known:
         return f"there is no network {network!r}", "known: in-band, bmc, switch"
     if not any(_holds(hosts, host) for hosts in known[network]):
-        return f"there is no {'switch' if network == 'switch' else 'node'} {host!r}", _some(known[network])
+        return f"there is no {'switch' if network == 'switch' else 'node or server'} {host!r}", _some(known[network])
     if not _MAC.match(mac) or int(mac[:2], 16) & 1:
         return f"{cells[2]!r} is no MAC address of a host", "six pairs of digits, the first one even: 02:42:ac:11:00:02"
     if (host, network) in found:

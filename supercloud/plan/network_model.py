@@ -26,6 +26,7 @@ __all__ = [
     "NetworksPlan",
     "NodeLink",
     "Rails",
+    "ServerLinks",
     "Subnet",
     "SwitchRun",
     "Underlay",
@@ -66,9 +67,11 @@ class Subnet:
 
 @dataclass(frozen=True, slots=True)
 class BmcRun:
-    """The management controllers of a pool's nodes."""
+    """The management controllers of a pool's nodes, or of a group of storage servers."""
 
-    pool: str
+    of: str
+    """Pool or group."""
+    owners: HostRange
     names: HostRange
     addresses: AddressRun
 
@@ -83,9 +86,17 @@ class SwitchRun:
     system: NetworkOs | None
     """Ethernet only."""
     management: AddressRun
+    subnet: Subnet
+    """Of the management ports of all switches of the fabric."""
     loopbacks: AddressRun | None
     asn: tuple[int, int]
     """Number of the first and step to the next; (0, 0) where nothing is routed."""
+
+    @property
+    def management_gateway(self) -> str:
+        """The way out of the management ports' subnet."""
+        assert self.subnet.gateway is not None
+        return self.subnet.gateway
 
     @property
     def planes(self) -> int:
@@ -146,9 +157,23 @@ class SwitchRun:
         """What neighbours hear a port called, where that is another name; else empty."""
         return self.system.alias_name(self.switch, self.tier.radix, index) if self.system else ""
 
-    def port(self, index: int) -> str:
-        """What its operating system calls a port."""
-        return self.system.port_name(self.switch, self.tier.radix, index) if self.system else str(index + 1)
+    @property
+    def parts(self) -> int:
+        """Ports of the fabric's speed that one cage is split into."""
+        return max(1, self.tier.radix // self.switch.cages) if self.switch.cages else 1
+
+    def cage(self, index: int) -> str:
+        """What its operating system calls the cage of a port, before it is split."""
+        assert self.system is not None and self.switch.cages is not None
+        return self.system.port_name(self.switch, self.switch.cages, index // self.parts)
+
+    def port(self, index: int, split: int = 1, lane: int = 0) -> str:
+        """What its operating system calls a port, or the end ``lane`` (from 1) of one that a splitter splits."""
+        if self.system is None:
+            return str(index + 1)
+        if lane:
+            return self.system.port_name(self.switch, self.tier.radix * split, index * split + lane - 1)
+        return self.system.port_name(self.switch, self.tier.radix, index)
 
 
 class NodeLink(NamedTuple):
@@ -219,6 +244,42 @@ class Rails:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerLinks:
+    """The ports that equal machines which are no nodes have on a fabric, with their addresses."""
+
+    fabric: str
+    service: int
+    """Position among the fabric's services."""
+    name: str
+    """Group of storage servers, or service."""
+    hosts: HostRange
+    ports: int
+    """Of one machine."""
+    room: int
+    """Machines there are addresses for."""
+    blocks: tuple[Block, ...]
+    """One a plane, where links are routed; else one a rail: ports take turns."""
+    routed: bool
+    """Each link has two addresses, of which the lower is the switch's."""
+
+    def host(self, server: int) -> str:
+        """The name of one machine."""
+        return f"{self.hosts.prefix}{self.hosts.first + server:0{self.hosts.width}d}"
+
+    def address(self, server: int, port: int, plane: int = 0) -> str:
+        """The address of a machine's port; of a routed one, where it is in that plane."""
+        if not self.routed:
+            turn, rail = divmod(port, len(self.blocks))
+            return AddressRun(self.blocks[rail], turn * self.room, self.room)[server]
+        return str(self.blocks[plane].network_address + 2 * (port * self.room + server) + 1)
+
+    def gateway(self, server: int, port: int, plane: int = 0) -> str:
+        """The switch's end of a routed link."""
+        assert self.routed
+        return str(self.blocks[plane].network_address + 2 * (port * self.room + server))
+
+
+@dataclass(frozen=True, slots=True)
 class Marks:
     """ECN thresholds of a port in bytes."""
 
@@ -254,10 +315,15 @@ class Underlay:
     """A routed Ethernet fabric; its planes are independent of each other."""
 
     fabric: str
+    role: str
+    """Which adapters of the machines it joins."""
     speed: Rate
     block: Block
-    """All addresses of its node links."""
+    """All addresses of its links to nodes and servers."""
     rails: Rails
+    servers: tuple[ServerLinks, ...]
+    server_blocks: tuple[Block, ...]
+    """Where the addresses of servers are: one a plane."""
     switches: tuple[SwitchRun, ...]
     loopbacks: Block
     asn: tuple[int, int]
@@ -279,8 +345,14 @@ class NetworksPlan:
     bmcs: tuple[BmcRun, ...]
     switches: tuple[SwitchRun, ...]
     underlays: tuple[Underlay, ...]
+    servers: tuple[ServerLinks, ...] = ()
+    """Ports of storage servers and services on every fabric whose ports have addresses."""
     macs: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """(name, network) -> MAC, as the user gave them; network is in-band, bmc or switch."""
+
+    def served(self, fabric: str) -> tuple[ServerLinks, ...]:
+        """The servers of a fabric."""
+        return tuple(item for item in self.servers if item.fabric == fabric)
 
     def underlay(self, fabric: str) -> Underlay | None:
         """The underlay of a fabric, where it is routed."""

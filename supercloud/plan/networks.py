@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -17,10 +18,13 @@ from ..topology.links import NodeLinks
 from .lossless import lossless_of
 from .macs import macs_of
 from .model import FabricPlan, NetworkPlan, PoolPlan, SwitchTier
-from .network_model import BmcRun, NetworksPlan, Rails, Subnet, SwitchRun, Underlay, block_of
+from .network_model import BmcRun, NetworksPlan, Rails, ServerLinks, Subnet, SwitchRun, Underlay, block_of
 from .problems import Problems
-from .rails import parts_of, rail_blocks, rail_subnets, slot_of
+from .rails import parts_of, rail_blocks, rail_subnets, server_parts, slot_of
+from .roles import is_routed
+from .server_links import server_links, upper_half
 from .storage_model import ServerGroup
+from .storage_servers import Room
 
 __all__ = ["networks_of"]
 
@@ -56,6 +60,7 @@ def networks_of(
         problems.error("network-size", "network.management",
                        f"{management} has {management.num_addresses} addresses, management needs at least 1024",
                        "give a larger network")  # fmt: skip
+    server_bmcs = _stacked(quarters[3], {group.name: group.count for group in servers}, problems)
     bmcs = _carve(quarters[0], {pool.name: pool.nodes for pool in pools}, "network.management", "BMCs", problems)
     tiers = {item.name: {tier.name: tier.count for tier in item.tiers} for item in switched}
     counts = {name: sum(count.values()) for name, count in tiers.items()}
@@ -64,21 +69,29 @@ def networks_of(
         for name, count in tiers.items()
     }
     boxes = _carve(quarters[1], reach, "network.management", "switches", problems)
-    routed = [item for item in switched if item.kind != "infiniband"]
+    routed = [item for item in switched if is_routed(item.kind, item.role)]
+    joined = [item for item in switched if item in routed or item.kind == "infiniband"]
     loopbacks = _carve(
         quarters[2], {item.name: reach[item.name] for item in routed}, "network.management", "loopbacks", problems
     )
-    rails = rail_blocks(spec, switched, rails_network, problems)
+    rails = rail_blocks(spec, joined, rails_network, problems)
+    box = {
+        item.name: Subnet(f"switches-{item.name}", "switch", boxes[item.name], counts[item.name]) for item in switched
+    }
     contract = cast(Contract, catalog.get("contracts", "roce"))
     runs: list[SwitchRun] = []
+    attached: dict[str, tuple[ServerLinks, ...]] = {}
     underlays: list[Underlay] = []
     for item in switched:
         position = [fabric.name for fabric in spec.fabrics].index(item.name)
         declared = spec.fabrics[position]
         numbers = _as_numbers(declared, position, item, contract, problems) if item in routed else (0, 0)
         own = _switch_runs(
-            declared, position, item, catalog, boxes[item.name], loopbacks.get(item.name), numbers, problems
+            declared, position, item, catalog, box[item.name], loopbacks.get(item.name), numbers, problems
         )
+        if item.name in rails:
+            own_parts = server_parts(item, rails[item.name])
+            attached[item.name] = server_links(item, own_parts, position, problems)
         runs += own
         wiring = cast(Wiring, item.wiring)
         if item in routed and item.speed and item.name in rails:
@@ -87,26 +100,34 @@ def networks_of(
             sides = hosts.planes * hosts.sides
             parts = parts_of(rails[item.name], sides)
             underlays.append(Underlay(
-                item.name, item.speed, rails[item.name], Rails(hosts, parts, slot), tuple(own), loopbacks[item.name],
-                numbers, lossless_of(declared, contract, item, wiring), declared.routing.bfd, wiring,
+                item.name, item.role, item.speed, rails[item.name], Rails(hosts, parts, slot), attached[item.name],
+                tuple(upper_half(part) for part in own_parts), tuple(own), loopbacks[item.name], numbers,
+                lossless_of(declared, contract, item, wiring), declared.routing.bfd, wiring,
             ))  # fmt: skip
     subnets = (
         Subnet("service", "service", network.management, len(spec.scheduler.controllers)),
         *(Subnet(f"in-band-{pool.name}", "in-band", pool.addresses.block, pool.nodes) for pool in pools),
         *_storage(servers),
         *(Subnet(f"bmc-{pool.name}", "bmc", bmcs[pool.name], pool.nodes) for pool in pools),
-        *(Subnet(f"switches-{item.name}", "switch", boxes[item.name], counts[item.name]) for item in switched),
+        *(Subnet(f"bmc-{group.name}", "bmc", server_bmcs[group.name], group.count) for group in servers),
+        *box.values(),
         *(Subnet(f"loopbacks-{item.name}", "loopback", loopbacks[item.name], counts[item.name]) for item in routed),
-        *(subnet for item in switched if item.name in rails for subnet in rail_subnets(item, rails[item.name])),
+        *(
+            subnet
+            for item in joined
+            if item.name in rails
+            for subnet in rail_subnets(item, rails[item.name], attached[item.name])
+        ),
     )
     controllers = tuple(
-        BmcRun(pool.name, HostRange(f"bmc-{pool.hosts.prefix}", pool.hosts.first, pool.hosts.last, pool.hosts.width),
-               AddressRun(bmcs[pool.name], 0, pool.nodes))
-        for pool in pools
+        BmcRun(name, hosts, HostRange(f"bmc-{hosts.prefix}", hosts.first, hosts.last, hosts.width),
+               AddressRun(block, 0, len(hosts)))
+        for name, hosts, block in (*((pool.name, pool.hosts, bmcs[pool.name]) for pool in pools),
+                                   *((group.name, group.hosts, server_bmcs[group.name]) for group in servers))
     )  # fmt: skip
-    plan = NetworksPlan(subnets, controllers, tuple(runs), tuple(underlays))
-    macs = macs_of(spec, folder, plan, pools, problems)
-    return NetworksPlan(plan.subnets, plan.bmcs, plan.switches, plan.underlays, macs)
+    linked = tuple(item for found in attached.values() for item in found)
+    plan = NetworksPlan(subnets, controllers, tuple(runs), tuple(underlays), linked)
+    return replace(plan, macs=macs_of(spec, folder, plan, pools, servers, problems))
 
 
 def _given(text: str | None, name: str, taken: list[Block | None], problems: Problems) -> Block:
@@ -129,6 +150,19 @@ def _carve(network: Block, needs: Mapping[str, int], path: str, what: str, probl
     except InputError as error:
         problems.error("network-size", path, f"the part for {what}: {error}", "give a larger network")
         return allocate("0.0.0.0/0", needs)  # so that everything else can still be checked
+
+
+def _stacked(network: Block, needs: Mapping[str, int], problems: Problems) -> dict[str, Block]:
+    """A block for each of a list that grows at its end, one after the other."""
+    room = Room(network)
+    found: dict[str, Block] = {}
+    for name, count in needs.items():
+        block = room.take(count)
+        if block is None:
+            problems.error("network-size", "network.management", f"{network} has no block left for the BMCs of {name}",
+                           "give a larger network")  # fmt: skip
+        found[name] = block or Block("0.0.0.0/0")
+    return found
 
 
 def _storage(servers: tuple[ServerGroup, ...]) -> list[Subnet]:
@@ -173,18 +207,18 @@ def as_numbers_needed(item: FabricPlan) -> int:
 
 
 def _switch_runs(
-    declared: Fabric, position: int, item: FabricPlan, catalog: Catalog, boxes: Block, loopbacks: Block | None,
+    declared: Fabric, position: int, item: FabricPlan, catalog: Catalog, box: Subnet, loopbacks: Block | None,
     numbers: tuple[int, int], problems: Problems,
 ) -> list[SwitchRun]:  # fmt: skip
     runs = []
     for tier in item.tiers:
         wired = cast(Wiring, item.wiring).tier(tier.name)
-        system = _system(declared, position, tier, catalog, problems) if loopbacks else None
+        system = None if item.kind == "infiniband" else _system(declared, position, tier, catalog, problems)
         first, last = numbers
         asn = {"leaf": (first + item.planes, 1), "spine": (last, -1), "core": (first, 1)}[tier.name]
-        run = AddressRun(_share(boxes, tier.name), 0, tier.count)
+        run = AddressRun(_share(box.block, tier.name), 0, tier.count)
         own = AddressRun(_share(loopbacks, tier.name), 0, tier.count) if loopbacks else None
-        runs.append(SwitchRun(item.name, wired, tier.switch, system, run, own, asn if loopbacks else (0, 0)))
+        runs.append(SwitchRun(item.name, wired, tier.switch, system, run, box, own, asn if loopbacks else (0, 0)))
     return runs
 
 

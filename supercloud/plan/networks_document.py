@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
-from .network_model import NetworksPlan, Subnet, SwitchRun, Underlay
+from .network_model import NetworksPlan, ServerLinks, Subnet, SwitchRun, Underlay
 
 __all__ = ["NetworksDocument", "networks_document"]
 
@@ -29,7 +29,7 @@ class SubnetDocument(_Part):
 
 class RunDocument(_Part):
     name: str
-    """Pool of the nodes."""
+    """Pool of the nodes, or group of the servers."""
     hosts: str
     addresses: str
     """In the order of the hosts."""
@@ -55,6 +55,22 @@ class SwitchRunDocument(_Part):
     """From one to the next: planes take turns."""
 
 
+class ServerLinksDocument(_Part):
+    name: str
+    """``<fabric>/<group of storage servers, or service>``."""
+    hosts: str
+    ports: int
+    """Of one machine."""
+    cidrs: list[str]
+    """Addresses of their ports: one block a plane where links are routed, else one a rail."""
+    first: str
+    """Address of the first machine's first port, in the first of those blocks."""
+    step: int
+    """Addresses from one machine to the next: 2 where links are routed."""
+    per_port: int
+    """Addresses from one port of a machine to the next in a block."""
+
+
 class UnderlayDocument(_Part):
     name: str
     """The fabric."""
@@ -72,6 +88,7 @@ class NetworksDocument(_Part):
     bmcs: list[RunDocument]
     switches: list[SwitchRunDocument]
     underlays: list[UnderlayDocument]
+    servers: list[ServerLinksDocument]
 
 
 def networks_document(networks: NetworksPlan | None) -> NetworksDocument | None:
@@ -80,10 +97,11 @@ def networks_document(networks: NetworksPlan | None) -> NetworksDocument | None:
         return None
     return NetworksDocument(
         subnets=[_subnet(item) for item in networks.subnets],
-        bmcs=[RunDocument(name=item.pool, hosts=str(item.names), addresses=str(item.addresses))
+        bmcs=[RunDocument(name=item.of, hosts=str(item.names), addresses=str(item.addresses))
               for item in networks.bmcs],
         switches=[_switches(run) for run in networks.switches],
         underlays=[_underlay(item) for item in networks.underlays],
+        servers=[_servers(item) for item in networks.servers],
     )  # fmt: skip
 
 
@@ -104,6 +122,14 @@ def _switches(run: SwitchRun) -> SwitchRunDocument:
         as_first=run.asn[0] if routed else None,
         as_step=run.asn[1] if routed else None,
     )
+
+
+def _servers(item: ServerLinks) -> ServerLinksDocument:
+    step = 2 if item.routed else 1
+    return ServerLinksDocument(
+        name=f"{item.fabric}/{item.name}", hosts=str(item.hosts), ports=item.ports,
+        cidrs=[str(block) for block in item.blocks], first=item.address(0, 0), step=step, per_port=step * item.room,
+    )  # fmt: skip
 
 
 def _underlay(item: Underlay) -> UnderlayDocument:

@@ -7,6 +7,8 @@ flat subnet.
 from __future__ import annotations
 
 import ipaddress
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from ..primitives.addresses import Block, addresses_for
@@ -14,10 +16,11 @@ from ..spec import ClusterSpec
 from ..topology import Fabric as Wiring
 from ..topology.links import NodeLinks
 from .model import FabricPlan
-from .network_model import Subnet
+from .network_model import ServerLinks, Subnet
 from .problems import Problems
+from .server_links import server_ends, servers_need
 
-__all__ = ["parts_of", "rail_blocks", "rail_subnets", "slot_of"]
+__all__ = ["parts_of", "rail_blocks", "rail_subnets", "server_parts", "slot_of"]
 
 
 def slot_of(hosts: NodeLinks) -> int:
@@ -39,10 +42,12 @@ def parts_of(block: Block, count: int) -> tuple[Block, ...]:
 def _rail_size(item: FabricPlan) -> tuple[int, int]:
     """How many rails a fabric has over all planes, and the addresses each needs: a power of two."""
     hosts = cast(NodeLinks, cast(Wiring, item.wiring).link_groups[0])
+    servers = servers_need(item)
     if item.kind == "infiniband":
-        return hosts.planes * hosts.nics, addresses_for(hosts.nodes)
-    leaves = -(-hosts.nodes // hosts.unit) * -(-hosts.unit // hosts.block)
-    return hosts.planes * hosts.sides, _power(leaves) * slot_of(hosts)
+        rails, size = hosts.planes * hosts.nics, addresses_for(hosts.nodes)
+    else:
+        rails, size = hosts.planes * hosts.sides, _power(hosts.leaves // hosts.sides) * slot_of(hosts)
+    return rails, 2 * max(size, servers) if servers else size
 
 
 def rail_blocks(spec: ClusterSpec, fabrics: list[FabricPlan], network: Block, problems: Problems) -> dict[str, Block]:
@@ -89,19 +94,40 @@ def rail_blocks(spec: ClusterSpec, fabrics: list[FabricPlan], network: Block, pr
     return found
 
 
-def rail_subnets(item: FabricPlan, block: Block) -> list[Subnet]:
+def server_parts(item: FabricPlan, block: Block) -> tuple[Block, ...]:
+    """The blocks that servers have the upper half of: of each plane the last, on InfiniBand of each rail its own."""
+    hosts = cast(NodeLinks, cast(Wiring, item.wiring).link_groups[0])
+    if item.kind == "infiniband":
+        return parts_of(block, hosts.planes * hosts.nics)
+    return parts_of(block, hosts.planes * hosts.sides)[hosts.sides - 1 :: hosts.sides]
+
+
+def rail_subnets(item: FabricPlan, block: Block, servers: Sequence[ServerLinks]) -> list[Subnet]:
     """A subnet a rail and plane; a fabric whose leaves take all rails of a node has one a plane."""
     hosts = cast(NodeLinks, cast(Wiring, item.wiring).link_groups[0])
     flat = item.kind == "infiniband"
     per_plane = hosts.nics if flat else hosts.sides
     taken = hosts.nodes if flat else 2 * hosts.nodes * hosts.nics_per_side
     parts = parts_of(block, hosts.planes * per_plane)
+    more = _taken(item, servers, parts)
     return [
         Subnet(
             item.name
             + (f"-p{number // per_plane + 1}" if hosts.planes > 1 else "")
             + (f"-rail{number % per_plane}" if per_plane > 1 else ""),
-            "rail", part, taken, item.name, not flat,
+            "rail", part, taken + more.get(number, 0), item.name, not flat,
         )
         for number, part in enumerate(parts)
     ]  # fmt: skip
+
+
+def _taken(item: FabricPlan, servers: Sequence[ServerLinks], parts: Sequence[Block]) -> Mapping[int, int]:
+    """Addresses of servers in each part."""
+    found: Counter[int] = Counter()
+    for end in server_ends(item, servers):
+        if end.links.routed:
+            per_plane = len(parts) // len(end.links.blocks)
+            found[(end.plane + 1) * per_plane - 1] += 2
+        else:
+            found[end.port % len(parts)] += 1
+    return found

@@ -6,7 +6,7 @@ from ..catalog import Machine
 from ..catalog.machine import Adapter
 from ..spec import ClusterSpec, Fabric
 
-__all__ = ["FITS", "client_adapter", "client_fabric", "role_of"]
+__all__ = ["FITS", "client_adapter", "client_fabric", "is_routed", "role_of"]
 
 _ROLES = ("compute", "storage", "in-band", "management")
 # Kinds of adapters that speak a kind of fabric.
@@ -23,6 +23,12 @@ FITS = {
 def role_of(fabric: Fabric) -> str:
     """Which adapters of the machines a fabric joins."""
     return fabric.role or (fabric.name if fabric.name in _ROLES else "compute")
+
+
+def is_routed(kind: str, role: str) -> bool:
+    """Whether every link of a fabric is routed. The ordinary and the management network are bridged: their hosts have
+    one address each, out of a subnet of the site, and ask for it by DHCP. RoCE is routed whatever it is for."""
+    return kind == "roce" or (kind == "ethernet" and role not in ("in-band", "management"))
 
 
 def client_fabric(spec: ClusterSpec, name: str | None) -> Fabric | None:

@@ -28,7 +28,7 @@ def storage_of(
 ) -> tuple[StoragePlan, ...]:
     """Every file system and object store of the spec."""
     fabrics = {fabric.name: fabric for fabric in spec.fabrics}
-    room = Room(network, pools)
+    room = Room.beside(network, pools)
     plans = []
     for index, item in enumerate(spec.storage):
         path = f"storage[{index}]"

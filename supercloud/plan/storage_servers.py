@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import cast
 
 from ..catalog import Catalog, Machine, StorageProduct
 from ..errors import UnknownName
-from ..primitives.addresses import AddressRun, addresses_for
+from ..primitives.addresses import AddressRun, Block, addresses_for, room_of
 from ..primitives.nodes import HostRange
 from ..primitives.quantity import Rate, Size
 from ..spec import Fabric, Storage
@@ -29,17 +30,21 @@ _ROLES = {"lustre": "oss", "weka": "backend", "storage-scale": "nsd", "nfs": "nf
 
 
 class Room:
-    """Addresses for storage servers, from the top of the network downwards: no node or pool added renumbers them."""
+    """Addresses for storage servers, from the top of a network downwards: no node or pool added renumbers them."""
 
-    def __init__(self, network: NetworkPlan, pools: tuple[PoolPlan, ...]) -> None:
+    def __init__(self, whole: Block, taken: Sequence[Block] = ()) -> None:
+        self.cidr = str(whole)
+        self.end = int(whole.broadcast_address) + 1
+        self.floor = max((int(block.broadcast_address) + 1 for block in taken), default=int(whole.network_address))
+
+    @classmethod
+    def beside(cls, network: NetworkPlan, pools: tuple[PoolPlan, ...]) -> Room:
+        """On the ordinary network, above service hosts and pools."""
         try:
             whole = ipaddress.IPv4Network(network.cidr)
         except ValueError:  # said elsewhere
             whole = ipaddress.IPv4Network("0.0.0.0/0")
-        self.cidr = str(whole)
-        self.end = int(whole.broadcast_address) + 1
-        blocks = [network.management, *(pool.addresses.block for pool in pools)]
-        self.floor = max(int(block.broadcast_address) + 1 for block in blocks)
+        return cls(whole, [network.management, *(pool.addresses.block for pool in pools)])
 
     def take(self, hosts: int) -> ipaddress.IPv4Network | None:
         """The next block for so many hosts; None where the network is full."""
@@ -114,7 +119,8 @@ def placed(
         groups.insert(0, ("mds", metadata, design.metadata_servers))
     elif item.kind == "lustre":
         groups.insert(0, ("mds", metadata, item.metadata.count if item.metadata and item.metadata.count else 2))
-    block = room.take(sum(group[2] for group in groups))
+    # every role has an equal part of the block, so that one more of the first renumbers none of the second
+    block = room.take(len(groups) * max(group[2] for group in groups))
     if block is None:
         problems.error(
             "addresses",
@@ -123,14 +129,13 @@ def placed(
             "give a larger network",
         )
         return replace(plan, design=design)
-    servers, start = [], 0
-    for role, of, number in groups:
+    servers, part = [], room_of(block) // len(groups)
+    for place, (role, of, number) in enumerate(groups):
         name = f"{item.name}-{role}"
         links, speed = _links(of, fabric)
         hosts = HostRange(f"{name}-", 1, number, max(_HOST_DIGITS, len(str(number))))
-        run = AddressRun(block, start, number)
+        run = AddressRun(block, place * part, number)
         servers.append(ServerGroup(name, item.name, role, of, number, hosts, run, links, speed))
-        start += number
     return replace(plan, design=design, servers=tuple(servers))
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ..errors import InputError
 
-__all__ = ["AddressRun", "Block", "allocate"]
+__all__ = ["AddressRun", "Block", "addresses_for", "allocate", "room_of"]
 
 Block = ipaddress.IPv4Network
 
@@ -54,6 +54,11 @@ def addresses_for(hosts: int) -> int:
     """The size of the smallest block that holds so many hosts of one run: a power of two, at least 256."""
     blocks = -(-hosts // _PER_256)
     return 256 * (1 << (blocks - 1).bit_length())
+
+
+def room_of(block: Block) -> int:
+    """How many hosts of one run a block holds."""
+    return max(1, block.num_addresses // 256) * _PER_256
 
 
 def allocate(cidr: str, needs: Mapping[str, int]) -> dict[str, Block]:

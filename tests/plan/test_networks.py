@@ -256,8 +256,8 @@ def test_mac_addresses(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("line", "said"), [
     ("train-0001,in-band", "2 columns"),
-    ("train-0065,in-band,02:00:00:00:00:02", "no node 'train-0065'"),
-    ("train-1,in-band,02:00:00:00:00:02", "no node 'train-1'"),
+    ("train-0065,in-band,02:00:00:00:00:02", "no node or server 'train-0065'"),
+    ("train-1,in-band,02:00:00:00:00:02", "no node or server 'train-1'"),
     ("train-0001,storage,02:00:00:00:00:02", "no network 'storage'"),
     ("train-0001,in-band,02:00:00:00:00", "no MAC address"),
     ("train-0001,in-band,01:00:00:00:00:02", "no MAC address"),

@@ -9,6 +9,7 @@ from ...errors import Finding
 from ...primitives.addresses import Block
 from ..model import Plan
 from ..network_model import block_of
+from ..roles import is_routed, role_of
 
 
 def network_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -106,15 +107,16 @@ def network_contract(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def network_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Settings of routed Ethernet on a fabric that is none."""
-    routed = {underlay.fabric for underlay in plan.networks.underlays} if plan.networks else set()
     for index, fabric in enumerate(plan.spec.fabrics):
-        if fabric.name in routed or fabric.kind in ("roce", "ethernet"):
+        if is_routed(fabric.kind, role_of(fabric)):
             continue
-        for key in ("os", "systems", "routing", "qos"):
+        bridged = fabric.kind == "ethernet"
+        for key in ("routing", "qos", "subnet") if bridged else ("os", "systems", "routing", "qos"):
             if key in fabric.model_fields_set:
                 yield Finding("network-unused", "warning", f"fabrics[{index}].{key}",
-                              f"{fabric.name} is {fabric.kind}: {key!r} is for roce and ethernet",
-                              "remove it")  # fmt: skip
+                              f"{fabric.name} is bridged, as {role_of(fabric)} networks are: {key!r} is for routed ones"
+                              if bridged else f"{fabric.name} is {fabric.kind}: {key!r} is for roce and ethernet",
+                              "remove it, or make the fabric 'kind: roce'" if bridged else "remove it")  # fmt: skip
 
 
 CHECKS = (network_asn_shared, network_contract, network_overlap, network_paths, network_unused)

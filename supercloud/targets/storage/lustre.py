@@ -30,7 +30,7 @@ def files(store: Store) -> dict[str, File | str]:
         "design": design,
         "mds": store.group("mds"),
         "oss": store.group("oss"),
-        "suffix": f"-{store.item.fabric}" if store.item.fabric else "",
+        "suffix": store.suffix,
         "wide": min(4, design.targets) if design else 1,
     }
     found: dict[str, File | str] = {

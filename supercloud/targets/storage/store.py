@@ -48,6 +48,12 @@ class Store:
         return next(found, "ethernet")
 
     @property
+    def suffix(self) -> str:
+        """What a server's name on the fabric has after its own; nothing where its ordinary address is the one there."""
+        served = self.plan.networks.served(self.item.fabric) if self.plan.networks and self.item.fabric else ()
+        return f"-{self.item.fabric}" if served else ""
+
+    @property
     def interface(self) -> str:
         """The interface on servers and clients; the usual name where nobody said another."""
         return self.declared.interface or ("ib0" if self.kind == "infiniband" else "eth0")
@@ -58,8 +64,7 @@ class Store:
 
     def host(self, role: str, index: int) -> str:
         """A server as it is reached: by its name on the fabric, or on the ordinary network."""
-        name = next(iter(self.group(role).hosts.part(index, index + 1)))
-        return f"{name}-{self.item.fabric}" if self.item.fabric else name
+        return next(iter(self.group(role).hosts.part(index, index + 1))) + self.suffix
 
     def fill(self, template: str, executable: bool = False, **values: Any) -> File:
         """A file from a template of the storage folder."""

@@ -27,7 +27,7 @@ def files(store: Store) -> dict[str, File | str]:
         "design": design,
         "backends": backends,
         "first": [store.host("backend", index) for index in range(min(2, backends.count))],
-        "suffix": f"-{store.item.fabric}" if store.item.fabric else "",
+        "suffix": store.suffix,
         "client_cores": _CLIENT_CORES,
         "raft": backends.count > _RAFT,
     }

@@ -19,8 +19,10 @@ from pathlib import Path
 
 from supercloud.plan.model import Plan
 from supercloud.plan.network_model import Underlay
+from supercloud.plan.server_links import server_ends
 from supercloud.targets.site.roce.frr import routing
 from supercloud.targets.site.roce.nodes import interface
+from supercloud.targets.site.roce.servers import server_interface
 from supercloud.targets.site.roce.switches import SwitchView, switches_of
 
 SBIN = Path("/usr/lib/frr")
@@ -40,6 +42,10 @@ class Lab:
 
     def __init__(self, plan: Plan, underlay: Underlay, folder: Path, nodes: dict[str, int]):
         self.plan, self.underlay, self.folder = plan, underlay, folder
+        fabric = next(item for item in plan.fabrics if item.name == underlay.fabric)
+        self.ends = list(server_ends(fabric, underlay.servers))
+        """Every link of every storage server."""
+        self.servers = list(dict.fromkeys(end.host for end in self.ends))
         self.views: dict[str, SwitchView] = {view.name: view for view in switches_of(plan, underlay)}
         self.nodes = nodes
         """Node namespaces to make, with their number in the fabric."""
@@ -48,7 +54,7 @@ class Lab:
 
     def start(self) -> None:
         """Namespaces, links, daemons, configuration."""
-        self.spaces = [*self.views, *self.nodes]
+        self.spaces = [*self.views, *self.nodes, *self.servers]
         run("ip", "-batch", "-", stdin="".join(f"netns add {self.tag}{name}\n" for name in self.spaces))
         for name in self.spaces:
             self.within(name, "sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv4.conf.all.rp_filter=0",
@@ -75,10 +81,13 @@ class Lab:
                            f"peer name {peer.their_port} netns {self.tag}{peer.switch}\n")  # fmt: skip
             for port in view.nodes:
                 plane, _ = view.run.place(view.index)
-                if port.node in self.nodes:
-                    yield (f"link add {port.port} netns {self.tag}{view.name} type veth "
-                           f"peer name {interface(self.underlay, port.nic, plane)} "
-                           f"netns {self.tag}{port.node}\n")  # fmt: skip
+                if port.node in self.nodes or port.node in self.servers:
+                    name = (interface(self.underlay, port.nic, plane) if port.node in self.nodes
+                            else server_interface(self.underlay, port.nic))  # fmt: skip
+                    yield (
+                        f"link add {port.port} netns {self.tag}{view.name} type veth "
+                        f"peer name {name} netns {self.tag}{port.node}\n"
+                    )
                 else:
                     here = self.tag + view.name
                     yield f"link add {port.port} netns {here} type veth peer name far-{port.port} netns {here}\n"

@@ -9,6 +9,7 @@ from typing import Any
 
 import frr_tools
 
+from supercloud.plan.model import Plan
 from supercloud.plan.network_model import Underlay
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import loads
@@ -21,26 +22,30 @@ SPEC = """\
 name: eos
 site: {kind: onprem, location: stockholm}
 scheduler: {kind: slurm, version: "25.11"}
-pools: [{name: train, machine: dgx-h100, nodes: 64, fabrics: [compute]}]
+pools: [{name: train, machine: dgx-h100, nodes: 48, fabrics: [compute]}]
 fabrics:
-  - {name: compute, kind: roce, shape: rail-optimized, switch: arista-7060x6-64pe, routing: {bfd: true}}
+  - {name: compute, kind: roce, shape: rail-optimized, switch: arista-7060x6-64pe, routing: {bfd: true}, services: [
+      {name: store, count: 4, links: 2}, {name: half, count: 4, links: 1, speed: 200 Gb/s}]}
 """
 
 
-def structured(view: SwitchView, underlay: Underlay) -> dict[str, Any]:
+def structured(plan: Plan, view: SwitchView, underlay: Underlay) -> dict[str, Any]:
     """The same facts as Arista's validated designs spell them."""
     contract = underlay.lossless
     marks = contract.ecn[view.run.tier.name]
-    used = ports_used(view.run, underlay)
+    used = ports_used(plan, view.run, underlay)
     ports: dict[str, dict[str, Any]] = {
         port: {"name": port, "mtu": contract.mtu, "service_profile": "ROCE"} for port in used
     }
     for node in view.nodes:
+        if node.split > 1:
+            ports[node.port] = {"name": node.port, "mtu": contract.mtu, "service_profile": "ROCE"}
         ports[node.port] |= {"description": f"{node.node} nic {node.nic}", "switchport": {"enabled": False},
-                             "ip_address": f"{node.address}/31"}  # fmt: skip
+                             "ip_address": f"{node.address}/31",
+                             "speed": "200g-2" if node.split > 1 else "400g-4"}  # fmt: skip
     for peer in view.peers:
         ports[peer.port] |= {"description": f"{peer.switch} {peer.their_port}", "switchport": {"enabled": False},
-                             "ipv6_enable": True}  # fmt: skip
+                             "ipv6_enable": True, "speed": "400g-4"}  # fmt: skip
     lists = [{"name": "FABRIC", "sequence_numbers": [
         {"sequence": 10, "action": f"permit {underlay.block} le 31"},
         {"sequence": 20, "action": f"permit {underlay.loopbacks} ge 32"}]}]  # fmt: skip
@@ -58,7 +63,10 @@ def structured(view: SwitchView, underlay: Underlay) -> dict[str, Any]:
                              "next_hop": {"address_family_ipv6": {"enabled": True, "originate": True}}}]},
     }  # fmt: skip
     if view.prefix:
-        lists.append({"name": "NODES", "sequence_numbers": [{"sequence": 10, "action": f"permit {view.prefix} le 31"}]})
+        nodes = [{"sequence": 10, "action": f"permit {view.prefix} le 31"}]
+        if view.servers:
+            nodes.append({"sequence": 20, "action": f"permit {view.servers} ge 31"})
+        lists.append({"name": "NODES", "sequence_numbers": nodes})
         maps.append({"name": "NODES", "sequence_numbers": [
             {"sequence": 10, "type": "permit", "match": ["ip address prefix-list NODES"]}]})  # fmt: skip
         bgp["aggregate_addresses"] = [{"prefix": str(view.prefix), "summary_only": True}]
@@ -83,8 +91,10 @@ def structured(view: SwitchView, underlay: Underlay) -> dict[str, Any]:
                      "max_probability": marks.probability, "weight": 0}}}},
                 {"id": contract.cnp_priority, "priority": "priority strict"}]}],
         "loopback_interfaces": [{"name": "Loopback0", "ip_address": f"{view.loopback}/32"}],
-        "management_interfaces": [{"name": "Management1",
-                                   "ip_address": f"{view.management}/{view.run.management.block.prefixlen}"}],
+        "vrfs": [{"name": "MGMT", "ip_routing": False}],
+        "static_routes": [{"vrf": "MGMT", "prefix": "0.0.0.0/0", "next_hop": view.run.management_gateway}],
+        "management_interfaces": [{"name": "Management1", "vrf": "MGMT",
+                                   "ip_address": f"{view.management}/{view.run.subnet.block.prefixlen}"}],
         "ethernet_interfaces": list(ports.values()),
         "prefix_lists": lists,
         "route_maps": maps,
@@ -111,12 +121,13 @@ def test_eos_says_what_arista_would_render() -> None:
     assert plan.networks is not None
     (underlay,) = plan.networks.underlays
     views = list(switches_of(plan, underlay))
+    assert {node.split for node in views[0].nodes} == {1, 2}
     for view in (views[0], views[-1]):
         (own,) = eos.own(view, underlay).values()
-        (shared,) = eos.shared(view.run, underlay, ports_used(view.run, underlay)).values()
+        (shared,) = eos.shared(view.run, underlay, ports_used(plan, view.run, underlay)).values()
         done = subprocess.run(
             [str(frr_tools.python_tools() / "python"), str(HERE / "frr_avd.py")],
-            input=json.dumps(structured(view, underlay)), capture_output=True, text=True, check=True,
+            input=json.dumps(structured(plan, view, underlay)), capture_output=True, text=True, check=True,
         )  # fmt: skip
         answer = json.loads(done.stdout)
         assert answer["violations"] == []

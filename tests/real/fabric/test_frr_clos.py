@@ -7,6 +7,7 @@ routes is counted out of the plan's wiring, not written down here.
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,12 +39,32 @@ fabrics:
     leaf_up: 3
     racks_per_pod: 2
 """
+STORAGE = """\
+storage:
+  - {name: fast, kind: lustre, capacity: 50 TB, mount: /fast, fabric: compute, servers: {machine: lab-store, count: 2}}
+  - {name: slow, kind: nfs, capacity: 50 TB, mount: /slow, fabric: compute, servers: {machine: lab-half, count: 2}}
+"""
+STORE = """\
+name: {name}
+title: A storage server for the laboratory
+source: [this test]
+vendor: Lab
+provider: onprem
+cpu: {{arch: x86_64, sockets: 2, cores_per_socket: 32, threads_per_core: 2}}
+memory: 512 GB
+adapters: [{{role: storage, kind: ethernet, count: {count}, speed: {speed} Gb/s, cage: qsfp112}}]
+disks: [{{role: scratch, kind: nvme, count: 24, size: 15.36 TB}}]
+power: 1.6 kW
+body: {{units: 2, weight: 40 kg}}
+heat: {{methods: [air]}}
+"""
 SWITCH = """\
 name: lab-8
 title: Eight ports for the laboratory
 source: [this test]
 vendor: Lab
 kind: ethernet
+cages: 8
 modes: [{ports: 8, speed: 400 Gb/s}]
 """
 
@@ -58,13 +79,24 @@ def clos(tmp_path_factory: pytest.TempPathFactory) -> Iterator[frr_lab.Lab]:
     folder = tmp_path_factory.mktemp("clos")
     (folder / "catalog" / "switches").mkdir(parents=True)
     (folder / "catalog" / "switches" / "lab-8.yaml").write_text(SWITCH)
-    (folder / "cluster.yaml").write_text(CLOS)
-    yield from _lab(sc.resolve(sc.load(folder / "cluster.yaml")), [0, 3, 7])
+    yield from _lab(_with_storage(folder, CLOS), [0, 3, 7])
 
 
 @pytest.fixture(scope="module")
-def planes() -> Iterator[frr_lab.Lab]:
-    yield from _lab(sc.resolve(sc.load(ROOT / "examples/06-roce-small/cluster.yaml")), [0, 15])
+def planes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[frr_lab.Lab]:
+    folder = tmp_path_factory.mktemp("planes") / "spec"
+    shutil.copytree(ROOT / "examples/06-roce-small", folder)
+    yield from _lab(_with_storage(folder, (folder / "cluster.yaml").read_text()), [0, 15])
+
+
+def _with_storage(folder: Path, spec: str) -> Plan:
+    """Four servers with a port of full speed to each of two leaves, two with one port of half: a splitter's ends."""
+    (folder / "catalog" / "machines").mkdir(parents=True, exist_ok=True)
+    for name, count, speed in (("lab-store", 2, 400), ("lab-half", 1, 200)):
+        text = STORE.format(name=name, count=count, speed=speed)
+        (folder / "catalog" / "machines" / f"{name}.yaml").write_text(text)
+    (folder / "cluster.yaml").write_text(spec + STORAGE)
+    return sc.resolve(sc.load(folder / "cluster.yaml"))
 
 
 def _lab(plan: Plan, nodes: list[int]) -> Iterator[frr_lab.Lab]:
@@ -78,6 +110,11 @@ def _lab(plan: Plan, nodes: list[int]) -> Iterator[frr_lab.Lab]:
             script = lab.folder / f"{name}.sh"
             script.write_text(bundle[f"{fabric}/nodes/{plan.pools[0].name}/roce-rails.sh"])
             lab.within(name, "bash", str(script), "ip", name)
+        for end in lab.ends:  # and so does the servers'
+            script = lab.folder / f"{end.host}.sh"
+            if not script.exists():
+                script.write_text(bundle[f"{fabric}/servers/{end.links.name}/roce-rails.sh"])
+                lab.within(end.host, "bash", str(script), "ip", end.host)
         yield lab
 
 
@@ -180,6 +217,41 @@ def test_a_node_reaches_every_rail_of_another(which: str, request: pytest.Fixtur
             lab.within(one, "ping", "-c1", "-W1", "-I", here.address, there.address)
 
 
+def wrong_servers(lab: frr_lab.Lab, without: str = "") -> list[str]:
+    """Ports of storage servers that a leaf does not reach over exactly as many links as the wiring has."""
+    wrong = []
+    leaves = {view.index: name for name, view in lab.views.items() if view.run.tier.name == "leaf"}
+    distances = {leaf: reach(lab, leaves[leaf], without) for leaf in {end.leaf for end in lab.ends}}
+    for one in leaves.values():
+        routes = {item["dst"]: len(item.get("nexthops", [0])) for item in
+                  json.loads(lab.within(one, "ip", "-j", "route", "show", "table", "main"))}  # fmt: skip
+        for end in lab.ends:
+            if leaves[end.leaf] != one:
+                wanted = paths(lab, one, *distances[end.leaf], without)
+                found = routes.get(f"{end.gateway}/31", 0)
+                if found != wanted:
+                    wrong.append(f"{one} to {end.name} {end.address}: {found} next hops, not {wanted}")
+    return wrong
+
+
+@pytest.mark.parametrize("which", ["clos", "planes"])
+def test_a_storage_server_is_reached_over_all_paths(which: str, request: pytest.FixtureRequest) -> None:
+    lab = request.getfixturevalue(which)
+    assert len(lab.ends) == 4 * 2 + 2 and {end.lane for end in lab.ends} == {0, 1, 2}
+    frr_lab.eventually("every server's port is reached over all paths", lambda: wrong_servers(lab)[:5])
+    hosts = {line.split()[2]: line.split()[0] for line in sc.render(lab.plan, "hosts")["hosts"].splitlines()[3:]}
+    rails = lab.underlay.rails
+    for name, node in lab.nodes.items():
+        for end in lab.ends:
+            assert hosts[end.name] == end.address
+            here = next(link for link in rails.links(node) if link.plane == end.plane)
+            lab.within(name, "ping", "-c1", "-W2", "-I", here.address, end.address)
+            lab.within(end.host, "ping", "-c1", "-W2", "-I", end.address, here.address)
+    others = [end for end in lab.ends if end.plane == lab.ends[0].plane and end.host != lab.ends[0].host]
+    for end in others:  # servers copy to each other, too
+        lab.within(lab.ends[0].host, "ping", "-c1", "-W2", "-I", lab.ends[0].address, end.address)
+
+
 @pytest.mark.parametrize("which", ["clos", "planes"])
 def test_leaves_announce_one_prefix(which: str, request: pytest.FixtureRequest) -> None:
     lab = request.getfixturevalue(which)
@@ -189,7 +261,7 @@ def test_leaves_announce_one_prefix(which: str, request: pytest.FixtureRequest) 
     for leaf in leaves[1:]:
         if leaf.run.place(leaf.index)[0] == 0:
             assert str(leaf.prefix) in far
-            assert not any(f"{node.address}/31" in far for node in leaf.nodes)
+            assert not any(f"{node.address}/31" in far for node in leaf.nodes if node.node not in lab.servers)
 
 
 def test_the_loss_of_a_spine_is_survived(clos: frr_lab.Lab) -> None:
@@ -205,10 +277,14 @@ def test_the_loss_of_a_spine_is_survived(clos: frr_lab.Lab) -> None:
         stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     clos.stop_switch(spine)
-    frr_lab.eventually("routes go round the spine", lambda: wrong_routes(clos, without=spine)[:5], 30)
+
+    def wrong() -> list[str]:
+        return (wrong_routes(clos, without=spine) + wrong_servers(clos, without=spine))[:5]
+
+    frr_lab.eventually("routes go round the spine", wrong, 30)
     after = next_hops(clos, leaf_of(clos), clos.views[far_leaf(clos)].loopback)
     clos.start_switch(spine)
-    frr_lab.eventually("routes come back", lambda: wrong_routes(clos)[:5], 60)
+    frr_lab.eventually("routes come back", lambda: (wrong_routes(clos) + wrong_servers(clos))[:5], 60)
     out, _ = pinging.communicate(timeout=60)
     received = int(out.split(" received")[0].split(", ")[-1])
     assert (before, after) == (3, 2)

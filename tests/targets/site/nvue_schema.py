@@ -36,8 +36,8 @@ PROFILED = closed(("profile",), profile={"type": "string", "pattern": PROFILE})
 INTERFACE = closed(
     type={"enum": ["swp", "eth", "loopback"]},
     description={"type": "string", "maxLength": 80},
-    ip=closed(vrf={"type": "string"}, address=ADDRESSES),
-    link=closed(("mtu",), mtu=number(552, 9216)),
+    ip=closed(vrf={"type": "string"}, address=ADDRESSES, gateway=keyed(r"^\d{1,3}(\.\d{1,3}){3}$", closed())),
+    link=closed(mtu=number(552, 9216), breakout=keyed(r"^[1248]x$", closed())),
     qos=closed(
         mapping=PROFILED, egress_scheduler=PROFILED, pfc=PROFILED, congestion_control=PROFILED,
         pfc_watchdog=closed(("state",), state=ENABLED),

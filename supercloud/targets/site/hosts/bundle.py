@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 from ...._version import __version__
-from ....plan.model import Plan
+from ....plan.model import FabricPlan, Plan
+from ....plan.roles import is_routed
 from ....primitives.bundle import Bundle, File
 from ....primitives.templates import fill
 from .inventory import inventory_text
@@ -28,11 +29,17 @@ def render(plan: Plan) -> Bundle:
         "dhcp-hosts": _dhcp_hosts(plan),
         "inventory.yaml": inventory_text(plan, _HEAD),
         "subnets.csv": _subnets(plan),
-        "INSTALL.md": fill("hosts/INSTALL.md.j2", plan=plan, networks=networks),
+        "INSTALL.md": fill("hosts/INSTALL.md.j2", plan=plan, networks=networks, bridged=_bridged(plan)),
     }
     if networks.macs:
         files["kea-dhcp4.json"] = _kea(plan)
     return Bundle(files)
+
+
+def _bridged(plan: Plan) -> list[FabricPlan]:
+    """Fabrics whose hosts have ordinary addresses."""
+    joined = [item for item in plan.fabrics if item.tiers and item.kind != "infiniband"]
+    return [item for item in joined if not is_routed(item.kind, item.role)]
 
 
 def _hosts(plan: Plan) -> str:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
-from ....plan.model import Plan, RackPlan
+from ....plan.model import Plan, RackPlan, ServerGroup
+from ....plan.network_model import NetworksPlan
 from ....primitives.nodes import HostRange
 
 __all__ = ["inventory_text"]
@@ -27,10 +28,10 @@ def inventory_text(plan: Plan, head: str) -> str:
     if plan.servers:
         lines += ["    storage:", "      children:"]
         for group in plan.servers:
-            lines += _group(8, f"storage_{group.name}", [_range(group.hosts)])
+            lines += _group(8, f"storage_{group.name}", [_range(group.hosts)], _server_values(networks, group))
     lines += ["    bmcs:", "      children:"]
     for run in networks.bmcs:
-        lines += _group(8, f"bmc_{run.pool}", [_range(run.names)], {"pool": run.pool})
+        lines += _group(8, f"bmc_{run.of}", [_range(run.names)], {"pool": run.of})
     if networks.switches:
         lines += ["    switches:", "      children:"]
         for fabric, runs in groupby(networks.switches, lambda run: run.fabric):
@@ -56,6 +57,18 @@ def _group(indent: int, name: str, hosts: Iterable[str], values: Mapping[str, st
     if values:
         lines += [f"{pad}  vars:", *(f"{pad}    {key}: {value}" for key, value in values.items())]
     return lines
+
+
+def _server_values(networks: NetworksPlan, group: ServerGroup) -> dict[str, str | int]:
+    """What it serves, and under which name and addresses it is reached on each fabric."""
+    values: dict[str, str | int] = {"storage": group.storage, "role": group.role, "machine": group.machine.name}
+    for item in networks.servers:
+        if item.name == group.name:
+            key = _word(item.fabric)
+            values[f"{key}_name"] = '"{{ inventory_hostname }}-' + item.fabric + '"'
+            values[f"{key}_ports"] = item.ports
+            values[f"{key}_cidrs"] = "[" + ", ".join(map(str, item.blocks)) + "]"
+    return values
 
 
 def _range(hosts: HostRange) -> str:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ....plan.model import Plan
 from ....plan.network_model import Subnet
+from ....plan.server_links import server_ends
 
 __all__ = ["Named", "named", "reserved", "served"]
 
@@ -23,7 +24,7 @@ class Named(NamedTuple):
 
 
 def named(plan: Plan) -> Iterator[Named]:
-    """Service hosts, nodes, storage servers, BMCs, switches."""
+    """Service hosts, nodes, storage servers and their ports on fabrics, BMCs, switches."""
     networks = plan.networks
     assert networks is not None
     seen: set[str] = set()
@@ -37,9 +38,12 @@ def named(plan: Plan) -> Iterator[Named]:
             yield Named(name, pool.addresses[index], "in-band", name)
     for group in plan.servers:
         for index, name in enumerate(group.hosts):
-            yield Named(name, group.addresses[index], "", name)
+            yield Named(name, group.addresses[index], "in-band", name)
+    for fabric in plan.fabrics:
+        for end in server_ends(fabric, networks.served(fabric.name)):
+            yield Named(end.name, end.address, "", end.name)
     for run in networks.bmcs:
-        for index, (name, node) in enumerate(zip(run.names, plan.pool(run.pool).hosts, strict=True)):
+        for index, (name, node) in enumerate(zip(run.names, run.owners, strict=True)):
             yield Named(name, run.addresses[index], "bmc", node)
     for switches in networks.switches:
         for index in range(switches.tier.count):
@@ -50,7 +54,7 @@ def named(plan: Plan) -> Iterator[Named]:
 def served(plan: Plan) -> list[Subnet]:
     """Subnets whose hosts ask for their address."""
     assert plan.networks is not None
-    return [subnet for subnet in plan.networks.subnets if subnet.role in ("in-band", "bmc", "switch")]
+    return [subnet for subnet in plan.networks.subnets if subnet.role in ("in-band", "storage", "bmc", "switch")]
 
 
 def reserved(plan: Plan) -> Iterator[tuple[Named, str | None]]:

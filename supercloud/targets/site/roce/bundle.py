@@ -1,4 +1,4 @@
-"""All files of the bundle: a folder a fabric, in it a folder a tier, one for the nodes of each pool."""
+"""All files of the bundle: a folder a fabric, in it a folder a tier, one for each pool and each group of servers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ....plan.model import Plan
 from ....plan.network_model import SwitchRun, Underlay
+from ....plan.server_links import server_ends
 from ....primitives.bundle import Bundle, File
-from ....topology.links import ReservedLinks
 from . import eos, frr, nodes, nvue, sonic
 from .install import install_text
+from .servers import server_files
 from .switches import SwitchView, switches_of
 
 __all__ = ["DIALECTS", "render"]
@@ -35,7 +36,7 @@ def render(plan: Plan) -> Bundle:
     for underlay in underlays:
         for run in underlay.switches:
             assert run.system is not None, "a plan with errors is not rendered"
-            text = DIALECTS[run.system.dialect][1](run, underlay, ports_used(run, underlay))
+            text = DIALECTS[run.system.dialect][1](run, underlay, ports_used(plan, run, underlay))
             files |= {f"{underlay.fabric}/{run.tier.name}/{path}": file for path, file in text.items()}
         for view in switches_of(plan, underlay):
             assert view.run.system is not None
@@ -45,14 +46,20 @@ def render(plan: Plan) -> Bundle:
             if underlay.fabric in pool.fabrics:
                 own = nodes.node_files(plan, underlay, pool)
                 files |= {f"{underlay.fabric}/nodes/{pool.name}/{path}": file for path, file in own.items()}
+        for group in underlay.servers:
+            own = server_files(plan, underlay, group)
+            files |= {f"{underlay.fabric}/servers/{group.name}/{path}": file for path, file in own.items()}
     files["INSTALL.md"] = install_text(plan, underlays)
     return Bundle(files)
 
 
-def ports_used(run: SwitchRun, underlay: Underlay) -> list[str]:
-    """The ports of a tier that carry the fabric: the first ones down, those of servers on leaves, the last ones up."""
+def ports_used(plan: Plan, run: SwitchRun, underlay: Underlay) -> list[str]:
+    """The ports of a tier that carry the fabric: the first ones down, those of servers on leaves, the last ones up.
+
+    A port that is split on one leaf need not be on another: its ends are in the file of their switch.
+    """
     tier = run.tier
-    served = {port for group in underlay.wiring.link_groups if isinstance(group, ReservedLinks)
-              for _, port in group.places if group.target_kind == tier.name}  # fmt: skip
+    fabric = next(item for item in plan.fabrics if item.name == underlay.fabric)
+    served = {end.leaf_port for end in server_ends(fabric, underlay.servers) if tier.name == "leaf" and not end.lane}
     used = dict.fromkeys([*range(tier.down), *sorted(served), *range(tier.radix - tier.up, tier.radix)])
     return [run.port(index) for index in used]

@@ -15,7 +15,15 @@ __all__ = ["own", "shared"]
 
 def own(view: SwitchView, underlay: Underlay) -> dict[str, File | str]:
     """What differs from switch to switch."""
-    return {f"{view.name}.cfg": fill("roce/eos.cfg.j2", head=head(view.name, "!"), view=view, underlay=underlay)}
+    return {
+        f"{view.name}.cfg": fill(
+            "roce/eos.cfg.j2",
+            head=head(view.name, "!"),
+            view=view,
+            underlay=underlay,
+            gigabits=underlay.speed.to("Gb/s"),
+        )
+    }
 
 
 def shared(run: SwitchRun, underlay: Underlay, ports: Sequence[str]) -> dict[str, File | str]:

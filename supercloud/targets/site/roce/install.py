@@ -11,7 +11,7 @@ from ....primitives.templates import fill
 __all__ = ["install_text"]
 
 _LOADED = {
-    "sonic": "`config load` of both JSON files, `config save`; `frr.conf` to `/etc/sonic/frr/`",
+    "sonic": "`breakout.sh`, then `config load` of both JSON files, `config save`; `frr.conf` to `/etc/sonic/frr/`",
     "eos": "`configure replace` with `qos.cfg` and `<switch>.cfg` put together",
     "nvue": "`nv config patch qos.yaml && nv config patch <switch>.yaml && nv config apply`",
     "frr": "`frr.conf` to `/etc/frr/`, with bgpd and bfdd on in `/etc/frr/daemons`; `qos.sh` at every boot",

@@ -6,6 +6,7 @@ Nothing is per node: a node works its addresses out of its own number, with the 
 from __future__ import annotations
 
 import ipaddress
+from typing import Any
 
 from ....plan.model import Plan, PoolPlan
 from ....plan.network_model import Lossless, Underlay
@@ -13,14 +14,37 @@ from ....primitives.bundle import File
 from ....primitives.templates import fill
 from .head import head
 
-__all__ = ["interface", "node_files"]
+__all__ = ["contract_values", "interface", "node_files", "reached"]
 
 _CLASSES = 8
+# Route tables of a host, one a link: each fabric has so many, from the first one on.
+_TABLES, _LINKS = 100, 64
+
+
+def prefix(underlay: Underlay) -> str:
+    """What interfaces of the fabric begin with, where the catalog does not know their RDMA devices."""
+    return "rail" if underlay.role == "compute" else underlay.role
 
 
 def interface(underlay: Underlay, nic: int, plane: int) -> str:
     """What a node's link is called where the catalog does not know its RDMA device."""
-    return f"rail{nic}" if underlay.rails.hosts.planes == 1 else f"rail{nic}p{plane + 1}"
+    return f"{prefix(underlay)}{nic}" + (f"p{plane + 1}" if underlay.rails.hosts.planes > 1 else "")
+
+
+def contract_values(plan: Plan, underlay: Underlay) -> dict[str, Any]:
+    """What the scripts of nodes and of servers say alike."""
+    position = [fabric.name for fabric in plan.spec.fabrics].index(underlay.fabric)
+    return {
+        "underlay": underlay,
+        "contract": underlay.lossless,
+        "prefix": prefix(underlay),
+        "table": _TABLES + position * _LINKS,
+        "reached": [reached(underlay, plane) for plane in range(underlay.rails.hosts.planes)],
+        "flow": ",".join("1" if item == underlay.lossless.priority else "0" for item in range(_CLASSES)),
+        "kinds": ",".join("strict" if item == underlay.lossless.cnp_priority else "ets" for item in range(_CLASSES)),
+        "shares": ",".join(map(str, shares(underlay.lossless))),
+        "tos": underlay.lossless.dscp << 2,
+    }
 
 
 def node_files(plan: Plan, underlay: Underlay, pool: PoolPlan) -> dict[str, File | str]:
@@ -34,42 +58,41 @@ def node_files(plan: Plan, underlay: Underlay, pool: PoolPlan) -> dict[str, File
         first += other.nodes if underlay.fabric in other.fabrics else 0
     links = [(nic, plane) for plane in range(hosts.planes) for nic in range(hosts.nics)]
     devices = _devices(pool, underlay)
-    values = {
+    values = contract_values(plan, underlay) | {
         "head": head(title, "#"),
         "pool": pool,
         "first": first,
-        "underlay": underlay,
         "hosts": hosts,
         "rails": underlay.rails,
-        "contract": underlay.lossless,
         "links": [(plane, nic, interface(underlay, nic, plane)) for nic, plane in links],
         "devices": [devices[nic * hosts.planes + plane] for nic, plane in links] if devices else [],
         "bases": [int(block.network_address) for block in underlay.rails.blocks],
-        "reached": [_reached(underlay, plane) for plane in range(hosts.planes)],
-        "flow": ",".join("1" if item == underlay.lossless.priority else "0" for item in range(_CLASSES)),
-        "kinds": ",".join("strict" if item == underlay.lossless.cnp_priority else "ets" for item in range(_CLASSES)),
-        "shares": ",".join(map(str, shares(underlay.lossless))),
-        "tos": underlay.lossless.dscp << 2,
         "disjoint": underlay.wiring.rails_are_disjoint,
     }
-    return {
+    files: dict[str, File | str] = {
         "roce-rails.sh": File(fill("roce/roce-rails.sh.j2", **values), executable=True),
         "roce-qos.sh": File(fill("roce/roce-qos.sh.j2", **values), executable=True),
-        "roce.service": fill("roce/roce.service.j2", **values),
-        "nccl.conf": fill("roce/nccl.conf.j2", **values),
+        f"roce-{underlay.fabric}.service": fill("roce/roce.service.j2", **values),
     }
+    if underlay.role == "compute":  # collectives run over no other
+        files["nccl.conf"] = fill("roce/nccl.conf.j2", **values)
+    return files
 
 
 def _devices(pool: PoolPlan, underlay: Underlay) -> tuple[str, ...]:
     """RDMA devices of the fabric's links, NIC by NIC and within it plane by plane; empty where nobody sourced them."""
     hosts = underlay.rails.hosts
     for adapter in pool.machine.adapters:
-        if adapter.kind in ("ethernet", "vpi") and len(adapter.devices) == hosts.nics * hosts.planes:
+        if (
+            adapter.role == underlay.role
+            and adapter.kind in ("ethernet", "vpi")
+            and len(adapter.devices) == hosts.nics * hosts.planes
+        ):
             return adapter.devices
     return ()
 
 
-def _reached(underlay: Underlay, plane: int) -> list[str]:
+def reached(underlay: Underlay, plane: int) -> list[str]:
     """What is reached over a plane: the rails of that plane and no others."""
     sides = underlay.rails.hosts.sides
     blocks = underlay.rails.blocks[plane * sides : (plane + 1) * sides]

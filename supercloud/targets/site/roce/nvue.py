@@ -15,7 +15,11 @@ __all__ = ["own", "shared"]
 
 def own(view: SwitchView, underlay: Underlay) -> dict[str, File | str]:
     """What differs from switch to switch."""
-    return {f"{view.name}.yaml": fill("roce/nvue.yaml.j2", head=head(view.name, "#"), view=view, underlay=underlay)}
+    return {
+        f"{view.name}.yaml": fill(
+            "roce/nvue.yaml.j2", head=head(view.name, "#"), view=view, underlay=underlay, mtu=underlay.lossless.mtu
+        )
+    }
 
 
 def shared(run: SwitchRun, underlay: Underlay, ports: Sequence[str]) -> dict[str, File | str]:
@@ -25,6 +29,7 @@ def shared(run: SwitchRun, underlay: Underlay, ports: Sequence[str]) -> dict[str
         "roce/nvue-qos.yaml.j2",
         head=head(f"{underlay.fabric} {tier}", "#"),
         contract=contract,
+        mtu=contract.mtu,
         ecn=contract.ecn[tier],
         ports=ports,
         robustness=max(1, round(contract.detection.to("ms") / contract.poll.to("ms"))),

@@ -10,9 +10,11 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from ....plan.network_model import SwitchRun, Underlay
+from ....plan.network_model import Lossless, SwitchRun, Underlay
 from ....primitives.bundle import File
+from ....primitives.templates import fill
 from .frr import routing
+from .head import head
 from .switches import SwitchView
 
 __all__ = ["own", "shared"]
@@ -40,10 +42,22 @@ def own(view: SwitchView, underlay: Underlay) -> dict[str, File | str]:
         }},
         "INTERFACE": interfaces,
         "LOOPBACK_INTERFACE": {"Loopback0": {}, f"Loopback0|{view.loopback}/32": {}},
-        "MGMT_INTERFACE": {f"eth0|{view.management}/{view.run.management.block.prefixlen}": {}},
+        "MGMT_INTERFACE": {f"eth0|{view.management}/{view.run.subnet.block.prefixlen}": {
+            "gwaddr": view.run.management_gateway}},
         "PORT": ports,
     }  # fmt: skip
-    return {f"{view.name}/config_db.json": _text(tables), f"{view.name}/frr.conf": routing(view, underlay, False)}
+    tails = [node.port for node in view.nodes if node.split > 1]
+    for name, entries in _port_tables(tails, underlay.lossless).items() if tails else ():
+        for key, entry in entries.items():
+            tables.setdefault(name, {})[key] = tables.get(name, {}).get(key, {}) | entry
+    files: dict[str, File | str] = {
+        f"{view.name}/config_db.json": _text(tables), f"{view.name}/frr.conf": routing(view, underlay, False),
+    }  # fmt: skip
+    if view.breakouts:
+        speed = underlay.speed.to("Gb/s") * view.run.parts
+        text = fill("roce/sonic-breakout.sh.j2", head=head(view.name, "#"), cages=view.breakouts, speed=speed)
+        files[f"{view.name}/breakout.sh"] = File(text, executable=True)
+    return files
 
 
 def shared(run: SwitchRun, underlay: Underlay, ports: Sequence[str]) -> dict[str, File | str]:
@@ -52,11 +66,6 @@ def shared(run: SwitchRun, underlay: Underlay, ports: Sequence[str]) -> dict[str
     data, cnp = str(contract.priority), str(contract.cnp_priority)
     classes = [str(number) for number in range(8)]
     colours = ("green", "yellow", "red")
-    queues: dict[str, dict[str, str]] = {}
-    for port in ports:
-        queues[f"{port}|0"] = {"scheduler": "roce.rest"}
-        queues[f"{port}|{data}"] = {"scheduler": "roce.data", "wred_profile": "ROCE_ECN"}
-        queues[f"{port}|{cnp}"] = {"scheduler": "roce.cnp"}
     marks = {"ecn": "ecn_all"}
     for colour in colours:
         marks |= {
@@ -67,20 +76,15 @@ def shared(run: SwitchRun, underlay: Underlay, ports: Sequence[str]) -> dict[str
         }
     # the map that comes with SONiC sends DSCP 26 to a lossy class: every value is said here
     dscp = {str(value): "0" for value in range(64)} | {str(contract.dscp): data, str(contract.cnp_dscp): cnp}
-    milliseconds = {"detection_time": contract.detection, "restoration_time": contract.restoration}
-    watch = {"action": "drop"} | {key: str(value.ceil("ms")) for key, value in milliseconds.items()}
-    mapped = {
-        "dscp_to_tc_map": _MAP, "tc_to_pg_map": _MAP, "tc_to_queue_map": _MAP, "pfc_to_queue_map": _MAP,
-        "pfc_enable": data, "pfcwd_sw_enable": data,
-    }  # fmt: skip
+    of_ports = _port_tables(ports, contract)
     tables: dict[str, dict[str, Any]] = {
-        "CABLE_LENGTH": {"AZURE": {port: f"{contract.cable.ceil('m')}m" for port in ports}},
+        "CABLE_LENGTH": of_ports["CABLE_LENGTH"],
         "DSCP_TO_TC_MAP": {_MAP: dscp},
         "MAP_PFC_PRIORITY_TO_QUEUE": {_MAP: {item: item for item in classes}},
-        "PFC_WD": {"GLOBAL": {"POLL_INTERVAL": str(contract.poll.ceil("ms"))}} | {port: watch for port in ports},
-        "PORT": {port: {"admin_status": "up", "mtu": str(contract.mtu)} for port in ports},
-        "PORT_QOS_MAP": {"global": {"dscp_to_tc_map": _MAP}} | {port: mapped for port in ports},
-        "QUEUE": queues,
+        "PFC_WD": {"GLOBAL": {"POLL_INTERVAL": str(contract.poll.ceil("ms"))}} | of_ports["PFC_WD"],
+        "PORT": of_ports["PORT"],
+        "PORT_QOS_MAP": {"global": {"dscp_to_tc_map": _MAP}} | of_ports["PORT_QOS_MAP"],
+        "QUEUE": of_ports["QUEUE"],
         "SCHEDULER": {
             "roce.cnp": {"type": "STRICT"},
             "roce.data": {"type": "DWRR", "weight": str(contract.weight)},
@@ -91,6 +95,29 @@ def shared(run: SwitchRun, underlay: Underlay, ports: Sequence[str]) -> dict[str
         "WRED_PROFILE": {"ROCE_ECN": marks},
     }  # fmt: skip
     return {"qos.json": _text(tables)}
+
+
+def _port_tables(ports: Sequence[str], contract: Lossless) -> dict[str, dict[str, Any]]:
+    """What the contract says of each port, table by table."""
+    data, cnp = str(contract.priority), str(contract.cnp_priority)
+    queues: dict[str, dict[str, str]] = {}
+    for port in ports:
+        queues[f"{port}|0"] = {"scheduler": "roce.rest"}
+        queues[f"{port}|{data}"] = {"scheduler": "roce.data", "wred_profile": "ROCE_ECN"}
+        queues[f"{port}|{cnp}"] = {"scheduler": "roce.cnp"}
+    milliseconds = {"detection_time": contract.detection, "restoration_time": contract.restoration}
+    watch = {"action": "drop"} | {key: str(value.ceil("ms")) for key, value in milliseconds.items()}
+    mapped = {
+        "dscp_to_tc_map": _MAP, "tc_to_pg_map": _MAP, "tc_to_queue_map": _MAP, "pfc_to_queue_map": _MAP,
+        "pfc_enable": data, "pfcwd_sw_enable": data,
+    }  # fmt: skip
+    return {
+        "CABLE_LENGTH": {"AZURE": {port: f"{contract.cable.ceil('m')}m" for port in ports}},
+        "PFC_WD": {port: watch for port in ports},
+        "PORT": {port: {"admin_status": "up", "mtu": str(contract.mtu)} for port in ports},
+        "PORT_QOS_MAP": {port: mapped for port in ports},
+        "QUEUE": queues,
+    }
 
 
 def _text(tables: dict[str, dict[str, Any]]) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ....plan.model import Plan
 from ....plan.network_model import SwitchRun, Underlay
+from ....plan.server_links import ServerEnd, server_ends
 from ....primitives.addresses import Block
 from ....primitives.nodes import HostSet
 
@@ -24,12 +25,14 @@ class Peer(NamedTuple):
 
 
 class NodePort(NamedTuple):
-    """A link to a node."""
+    """A link to a node or a server."""
 
     port: str
     address: str
     node: str
     nic: int
+    split: int = 1
+    """Of how many ends of one port it is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,17 @@ class SwitchView:
     nodes: list[NodePort]
     prefix: Block | None
     """What it announces for its nodes; leaves only."""
+    servers: Block | None
+    """Where the addresses of its servers are, which it announces one by one; None where it has none."""
     paths: int
     """Equal-cost paths of a route at most."""
+    breakouts: dict[str, int]
+    """Cages that are split, by name, and into how many parts."""
+
+    def lanes(self, split: int = 1) -> int:
+        """Electrical lanes of a port, or of one of ``split`` ends of it; 0 where its cage is whole."""
+        parts = self.run.parts * split
+        return max(1, self.run.system.lanes_of(self.run.switch) // parts) if self.run.system and parts > 1 else 0
 
 
 def switches_of(plan: Plan, underlay: Underlay) -> Iterator[SwitchView]:
@@ -56,6 +68,7 @@ def switches_of(plan: Plan, underlay: Underlay) -> Iterator[SwitchView]:
     names = {tier: [run.name(index) for index in range(run.tier.count)] for tier, run in runs.items()}
     numbers = {tier: [run.as_number(index) for index in range(run.tier.count)] for tier, run in runs.items()}
     ports = {tier: [run.port(index) for index in range(run.tier.radix)] for tier, run in runs.items()}
+    places = {tier: {name: index for index, name in enumerate(found)} for tier, found in ports.items()}
     peers: dict[str, list[list[Peer]]] = {tier: [[] for _ in range(run.tier.count)] for tier, run in runs.items()}
     up: dict[str, int] = {}
     for group in underlay.wiring.link_groups:
@@ -71,6 +84,10 @@ def switches_of(plan: Plan, underlay: Underlay) -> Iterator[SwitchView]:
             here, there = ports[low][one_port], ports[high][other_port]
             peers[high][other].append(Peer(there, numbers[low][one], names[low][one], here))
             peers[low][one].append(Peer(here, numbers[high][other], names[high][other], there))
+    fabric = next(item for item in plan.fabrics if item.name == underlay.fabric)
+    ends: dict[int, list[ServerEnd]] = {}
+    for end in server_ends(fabric, underlay.servers):
+        ends.setdefault(end.leaf, []).append(end)
     members = HostSet(tuple(pool.hosts for pool in plan.pools if underlay.fabric in pool.fabrics))
     hosts = list(members)
     for tier, run in runs.items():
@@ -79,11 +96,34 @@ def switches_of(plan: Plan, underlay: Underlay) -> Iterator[SwitchView]:
             leaf = tier == "leaf"
             found = peers[tier][index]
             nodes = list(_node_ports(underlay, index, ports[tier], hosts)) if leaf else []
+            served = ends.get(index, []) if leaf else []
+            nodes += [
+                NodePort(run.port(end.leaf_port, end.split, end.lane), end.gateway, end.host, end.port, end.split)
+                for end in served
+            ]
+            used = sorted(
+                places[tier][name]
+                for name in [*(peer.port for peer in found), *(node.port for node in nodes)]
+                if name in places[tier]
+            )
             yield SwitchView(
                 run, index, names[tier][index], numbers[tier][index], run.loopback(index),
                 run.management_address(index), found, nodes,
-                underlay.rails.prefix(index) if leaf else None, max(1, min(limit, up.get(tier, 0) or _parallel(found))),
+                underlay.rails.prefix(index) if leaf else None,
+                underlay.server_blocks[run.place(index)[0]] if served else None,
+                max(1, min(limit, up.get(tier, 0) or _parallel(found))), _breakouts(run, used, served),
             )  # fmt: skip
+
+
+def _breakouts(run: SwitchRun, used: Sequence[int], served: Sequence[ServerEnd]) -> dict[str, int]:
+    """How the cages in use are split: all alike, unless a splitter asks for more parts."""
+    if not run.switch.cages or run.system is None:
+        return {}
+    found = {run.cage(index): run.parts for index in used if run.parts > 1}
+    for end in served:
+        if end.lane:
+            found[run.cage(end.leaf_port)] = run.parts * end.split
+    return found
 
 
 def _parallel(peers: list[Peer]) -> int:

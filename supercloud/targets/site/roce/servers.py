@@ -1,0 +1,43 @@
+"""The servers' side of a RoCE fabric: storage servers and services, with an address on every port.
+
+There are few of them and their cables are spread over leaves and planes, so the script lists them.
+"""
+
+from __future__ import annotations
+
+from ....plan.model import Plan
+from ....plan.network_model import ServerLinks, Underlay
+from ....plan.server_links import server_ends
+from ....primitives.bundle import File
+from ....primitives.templates import fill
+from .head import head
+from .nodes import contract_values, prefix
+
+__all__ = ["server_files", "server_interface"]
+
+
+def server_interface(underlay: Underlay, port: int) -> str:
+    """What a server's port is called where the catalog does not know its RDMA device."""
+    return f"{prefix(underlay)}{port}"
+
+
+def server_files(plan: Plan, underlay: Underlay, group: ServerLinks) -> dict[str, File | str]:
+    """Scripts and unit of one group's machines."""
+    fabric = next(item for item in plan.fabrics if item.name == underlay.fabric)
+    devices = fabric.services[group.service].devices
+    ends: dict[str, list[str]] = {}
+    for end in server_ends(fabric, (group,)):
+        name, device = server_interface(underlay, end.port), devices[end.port] if end.port < len(devices) else "-"
+        link = f"{end.plane} {end.port} {name} {device} {end.address} {end.gateway}"
+        ends.setdefault(end.host, []).append(link)
+    values = contract_values(plan, underlay) | {
+        "head": head(f"{underlay.fabric} on {group.name}", "#"),
+        "group": group,
+        "ends": ends,
+        "devices": list(devices[: group.ports]),
+    }
+    return {
+        "roce-rails.sh": File(fill("roce/roce-rails-servers.sh.j2", **values), executable=True),
+        "roce-qos.sh": File(fill("roce/roce-qos.sh.j2", **values), executable=True),
+        f"roce-{underlay.fabric}.service": fill("roce/roce.service.j2", **values),
+    }
