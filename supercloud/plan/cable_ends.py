@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..catalog import Machine, Switch
 from ..primitives.quantity import Rate
 from .model import FabricPlan, Plan, Service, SwitchTier
+from .network_model import SwitchRun
 
 __all__ = ["Devices", "Spots", "node_devices", "outside", "service_devices", "service_names",
            "switch_devices", "switch_names"]  # fmt: skip
@@ -53,6 +54,8 @@ class Devices:
     its RDMA device. Empty where nobody knows."""
     aliases: tuple[str, ...] = ()
     """What neighbours hear each port called, where that is another name."""
+    run: SwitchRun | None = None
+    """Switches of Ethernet: what knows the names of the ends of a port that is split."""
 
     @property
     def count(self) -> int:
@@ -138,7 +141,7 @@ def switch_devices(fabric: FabricPlan, tier: SwitchTier, spots: Spots) -> Device
     aliases = [run.alias(port) if run and not numbered else "" for port in range(len(ports))]
     return Devices(tier.name, switch.name, "switch", _texts(switch_names(fabric.name, tier.name, tier.count)),
                    _texts(ports), np.array(cages, dtype=np.int64), tuple(forms), rack[box], height[box],
-                   system=tuple(system), aliases=tuple(aliases))  # fmt: skip
+                   system=tuple(system), aliases=tuple(aliases), run=None if numbered else run)  # fmt: skip
 
 
 def _switch_ports(switch: Switch, speed: Rate | None, radix: int) -> tuple[list[str], list[int]]:

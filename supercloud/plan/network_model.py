@@ -153,9 +153,13 @@ class SwitchRun:
         first, step = self.asn
         return first + step * (number * self.planes + plane)
 
-    def alias(self, index: int) -> str:
-        """What neighbours hear a port called, where that is another name; else empty."""
-        return self.system.alias_name(self.switch, self.tier.radix, index) if self.system else ""
+    def alias(self, index: int, split: int = 1, lane: int = 0) -> str:
+        """What neighbours hear a port called, or an end of a split one, where that is another name; else empty."""
+        if self.system is None:
+            return ""
+        if lane:
+            return self.system.alias_name(self.switch, self.tier.radix * split, index * split + lane - 1)
+        return self.system.alias_name(self.switch, self.tier.radix, index)
 
     @property
     def parts(self) -> int:

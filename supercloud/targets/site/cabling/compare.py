@@ -1,5 +1,5 @@
 """What is wrong with the cables that are there, said once each: whole devices first, then exchanged cables, cables
-in the wrong port, missing and extra ones."""
+in the wrong port, missing and extra ones. Many wrong cables with one cause are one difference."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Difference:
     """One thing that is wrong, its most likely cause, and what to do."""
 
     kind: str
-    """device, exchanged, swapped, wrong, missing, extra, unknown."""
+    """device, exchanged, shuffled, swapped, wrong, missing, extra, unknown."""
     problem: str
     cause: str
     remedy: str
@@ -29,6 +29,11 @@ class Difference:
 
 
 Link = tuple[SeenEnd, SeenEnd]
+Wrong = tuple[Link, int | None, int | None, str]
+"""A link that is there, the planned links of its two ends, and where it was read."""
+Swap = tuple[int, int, str]
+# So many cables in each other's ports are one mistake, not many.
+_MANY = 4
 
 
 class _Comparison:
@@ -41,7 +46,7 @@ class _Comparison:
                 self.owner[end] = number
                 self.known.add(end[0])
         self.right: set[int] = set()
-        self.wrong: list[tuple[Link, int | None, int | None, str]] = []
+        self.wrong: list[Wrong] = []
         self.explained: set[int] = set()
         """Planned links that a finding speaks of."""
         self.between: dict[tuple[str, str], list[int]] = defaultdict(list)
@@ -74,6 +79,25 @@ class _Comparison:
             return exact[0] if exact else nearly[0] if len(nearly) == 1 else None
         return found
 
+    def move(self, wrong: Wrong) -> tuple[int, SeenEnd, SeenEnd] | None:
+        """Which planned link it should be, the end that is right and the end that is not; None where nothing is."""
+        (one, other), first, second, _ = wrong
+        if (first is None and second is None) or one[0] not in self.known or other[0] not in self.known:
+            return None
+        # the end nearer to the nodes is taken for the right one: the far end is one of many alike
+        keep, moved, number = (one, other, first)
+        if first is None or (second is not None and self.planned.ends[first][1] == one
+                             and self.planned.ends[second][0] == other):  # fmt: skip
+            keep, moved, number = (other, one, second)
+        assert number is not None
+        return number, keep, moved
+
+    def move_of(self, wrong: Wrong) -> tuple[int, SeenEnd, SeenEnd]:
+        """The same where it is known that something is right."""
+        found = self.move(wrong)
+        assert found is not None
+        return found
+
     def label(self, end: SeenEnd) -> str:
         """An end as it is printed."""
         number = self.owner.get(end)
@@ -86,6 +110,15 @@ class _Comparison:
 
     def pair(self, number: int) -> str:
         return " > ".join(self.planned.labels[number])
+
+    def expected(self, ends: list[SeenEnd]) -> str:
+        """The one device that all these ends should lead to; empty where there is none."""
+        found = set()
+        for end in ends:
+            number = self.owner.get(end)
+            peers = [item for item in self.planned.ends[number] if item != end] if number is not None else []
+            found.add(_host(peers[0][0]) if peers else "")
+        return found.pop() if len(found) == 1 else ""
 
     def checked(self, number: int) -> bool:
         """Whether one of its ends would have been heard."""
@@ -100,7 +133,7 @@ def compare(planned: Planned, seen: Seen) -> list[Difference]:
     rest = _swaps(work, found)
     _wrong(work, rest, found)
     _missing(work, found)
-    order = ("device", "exchanged", "swapped", "wrong", "missing", "extra", "unknown")
+    order = ("device", "exchanged", "shuffled", "swapped", "wrong", "missing", "extra", "unknown")
     return sorted(found, key=lambda item: order.index(item.kind))
 
 
@@ -109,16 +142,17 @@ def checked_links(planned: Planned, seen: Seen) -> int:
     return sum(any(end[0] in seen.reporting for end in ends) for ends in planned.ends)
 
 
-def _swaps(work: _Comparison, found: list[Difference]) -> list[tuple[Link, int | None, int | None, str]]:
-    """Pairs of links that have each other's ends; what is left of the wrong ones."""
-    by_pair: dict[frozenset[int], list[tuple[Link, int | None, int | None, str]]] = defaultdict(list)
-    rest = []
+def _swaps(work: _Comparison, found: list[Difference]) -> list[Wrong]:
+    """Pairs of links that have each other's ends, alone or as what a greater mistake looks like; what is left of the
+    wrong ones."""
+    by_pair: dict[frozenset[int], list[Wrong]] = defaultdict(list)
+    rest: list[Wrong] = []
     for item in work.wrong:
         if item[1] is not None and item[2] is not None:
             by_pair[frozenset((item[1], item[2]))].append(item)
         else:
             rest.append(item)
-    swaps: list[tuple[int, int, str]] = []
+    swaps: list[Swap] = []
     for numbers, items in by_pair.items():
         if len(items) == 2:
             first, second = sorted(numbers)
@@ -126,32 +160,101 @@ def _swaps(work: _Comparison, found: list[Difference]) -> list[tuple[Link, int |
             work.explained |= numbers
         else:
             rest += items
-    by_devices: dict[frozenset[str], list[tuple[int, int, str]]] = defaultdict(list)
-    for swap in swaps:
-        by_devices[frozenset(_far(work, swap[0], swap[1]))].append(swap)
-    sizes: dict[str, int] = defaultdict(int)
-    for ends in work.planned.ends:
-        sizes[_host(ends[0][0])] += 1
-    for devices, group in by_devices.items():
-        if len(devices) == 2 and len(group) > 1 and all(sizes[device] == len(group) for device in devices):
-            one, other = sorted(devices)
-            found.append(Difference(
-                "exchanged", f"all {len(group)} cables of {one} are those of {other}, and the other way round",
-                "the two machines have each other's name or place", "exchange their names, or the machines",
-                tuple(work.planned.cables[number] for swap in group for number in swap[:2]), group[0][2],
-            ))  # fmt: skip
-            continue
-        found += [_swap(work, *swap) for swap in group]
+    swaps = _exchanged(work, swaps, found)
+    swaps, rest = _shuffled(work, swaps, rest, found)
+    found += [_swap(work, *swap) for swap in swaps]
     return rest
+
+
+def _exchanged(work: _Comparison, swaps: list[Swap], found: list[Difference]) -> list[Swap]:
+    """Two devices most of whose cables are exchanged have each other's name or place; the swaps that are left."""
+    total: dict[str, int] = defaultdict(int)
+    switches: set[str] = set()
+    for one, other in work.planned.ends:
+        total[_host(one[0])] += 1
+        total[_host(other[0])] += 1
+        switches.add(_host(other[0]))
+    groups: dict[frozenset[str], list[Swap]] = defaultdict(list)
+    for swap in swaps:
+        for a, b in zip(work.planned.ends[swap[0]], work.planned.ends[swap[1]], strict=True):
+            if _host(a[0]) != _host(b[0]):
+                groups[frozenset((_host(a[0]), _host(b[0])))].append(swap)
+    told: set[Swap] = set()
+    for devices, group in sorted(groups.items(), key=lambda item: (-len(item[1]), sorted(item[0]))):
+        own = [swap for swap in group if swap not in told]
+        most = len(own) > 1 and all(2 * len(own) > total[device] for device in devices)
+        if not most and (len(own) < _MANY or not devices <= switches):
+            continue
+        told |= set(own)
+        one_name, other_name = sorted(devices)
+        what = "switches" if devices <= switches else "machines"
+        because = f"the two {what} have each other's name or place" if most else "a bundle for one went to the other"
+        remedy = f"exchange their names, or the {what}" if most else "exchange the two bundles, port by port"
+        count = f"{'all ' if all(total[name] == len(own) for name in devices) else ''}{len(own)}"
+        found.append(Difference(
+            "exchanged", f"{count} cables of {one_name} are those of {other_name}, and the other way round",
+            because, remedy, tuple(work.planned.cables[number] for swap in own for number in swap[:2]), own[0][2],
+        ))  # fmt: skip
+    return [swap for swap in swaps if swap not in told]
+
+
+def _shuffled(
+    work: _Comparison, swaps: list[Swap], rest: list[Wrong], found: list[Difference]
+) -> tuple[list[Swap], list[Wrong]]:  # fmt: skip
+    """Many cables of one machine, or at one switch, in each other's ports: one mistake; what is left of both lists."""
+    loose: dict[str, list[Wrong]] = defaultdict(list)
+    paired: dict[str, list[Swap]] = defaultdict(list)
+    ends = work.planned.ends
+    for item in rest:
+        if (move := work.move(item)) is None:
+            continue
+        number, keep, moved = move
+        target = next(end for end in ends[number] if end != keep)
+        theirs = work.owner.get(moved)
+        if moved[0] == target[0]:
+            loose[moved[0]].append(item)
+        elif theirs is not None and any(_host(end[0]) == _host(keep[0]) for end in ends[theirs]):
+            loose[_host(keep[0])].append(item)
+    for swap in swaps:
+        for a, b in zip(ends[swap[0]], ends[swap[1]], strict=True):
+            if _host(a[0]) == _host(b[0]):
+                paired[_host(a[0])].append(swap)
+    total: dict[str, int] = defaultdict(int)
+    for end in (end for both in ends for end in both):
+        total[_host(end[0])] += 1
+    told: set[int] = set()
+    taken: set[Swap] = set()
+    for device in sorted({*loose, *paired}, key=lambda name: (-len(loose[name]) - 2 * len(paired[name]), name)):
+        wrong = [item for item in loose[device] if id(item) not in told]
+        pairs = [swap for swap in paired[device] if swap not in taken]
+        if len(wrong) < _MANY and (len(wrong) + 2 * len(pairs) < _MANY or 4 * len(pairs) < total[device]):
+            continue
+        told |= {id(item) for item in wrong}
+        taken |= set(pairs)
+        moves = [(number, work.label(keep), work.label(moved)) for number, keep, moved in map(work.move_of, wrong)]
+        for first, second, _ in pairs:
+            moves += [(first, work.planned.labels[first][0], work.planned.labels[second][1]),
+                      (second, work.planned.labels[second][0], work.planned.labels[first][1])]  # fmt: skip
+        moves.sort()
+        work.explained |= {number for number, _, _ in moves}
+        lines = [
+            f"{keep}: from {moved} to {_other(work.planned.labels[number], keep)}" for number, keep, moved in moves
+        ]
+        found.append(Difference(
+            "shuffled", f"{len(moves)} cables of {device} are in each other's ports, or in ports beside their own",
+            "its cables were plugged in out of order: turned round, or begun one port too far",
+            "move each end:\n      " + "\n      ".join(lines),
+            tuple(work.planned.cables[number] for number, _, _ in moves), (wrong or pairs)[0][-1],
+        ))  # fmt: skip
+    return [swap for swap in swaps if swap not in taken], [item for item in rest if id(item) not in told]
+
+
+def _other(labels: tuple[str, str], one: str) -> str:
+    return labels[1] if labels[0] == one else labels[0]
 
 
 def _host(name: str) -> str:
     return name.partition(" ")[0]
-
-
-def _far(work: _Comparison, first: int, second: int) -> tuple[str, str]:
-    one, other = work.planned.ends[first], work.planned.ends[second]
-    return _host(one[0][0]), _host(other[0][0])
 
 
 def _swap(work: _Comparison, first: int, second: int, place: str) -> Difference:
@@ -167,12 +270,12 @@ def _swap(work: _Comparison, first: int, second: int, place: str) -> Difference:
     )  # fmt: skip
 
 
-def _wrong(work: _Comparison, rest: list[tuple[Link, int | None, int | None, str]], found: list[Difference]) -> None:
-    strangers: dict[str, list[tuple[SeenEnd, str]]] = defaultdict(list)
+def _wrong(work: _Comparison, rest: list[Wrong], found: list[Difference]) -> None:
+    strangers: dict[str, list[tuple[SeenEnd, SeenEnd, str]]] = defaultdict(list)
     for (one, other), first, second, place in rest:
         unknown = [(mine, theirs) for mine, theirs in ((one, other), (other, one)) if mine[0] not in work.known]
         if unknown:
-            strangers[unknown[0][0][0]].append((unknown[0][1], place))
+            strangers[_host(unknown[0][0][0])].append((unknown[0][0], unknown[0][1], place))
             work.explained |= {item for item in (first, second) if item is not None}
             continue
         if first is None and second is None:
@@ -181,12 +284,7 @@ def _wrong(work: _Comparison, rest: list[tuple[Link, int | None, int | None, str
                 "a cable too many, or one of another network", "pull it, or declare it", (), place,
             ))  # fmt: skip
             continue
-        # the end nearer to the nodes is taken for the right one: the far end is one of many alike
-        keep, moved, number = (one, other, first)
-        if first is None or (second is not None and work.planned.ends[first][1] == one
-                             and work.planned.ends[second][0] == other):  # fmt: skip
-            keep, moved, number = (other, one, second)
-        assert number is not None
+        number, keep, moved = work.move_of(((one, other), first, second, place))
         work.explained.add(number)
         target = next(end for end in work.planned.ends[number] if end != keep)
         found.append(Difference(
@@ -194,13 +292,22 @@ def _wrong(work: _Comparison, rest: list[tuple[Link, int | None, int | None, str
             "the cable is in the wrong port", f"move its end from {work.label(moved)} to {work.label(target)}",
             (work.planned.cables[number],), place,
         ))  # fmt: skip
-    for name, links in strangers.items():
-        ports = ", ".join(sorted(work.label(end) for end, _ in links)[:4])
+    for host, links in strangers.items():
+        name = host if len(links) > 1 else links[0][0][0]
+        ports = ", ".join(sorted(work.label(end) for _, end, _ in links)[:4])
         more = f" and {len(links) - 4} more" if len(links) > 4 else ""
+        meant = work.expected([end for _, end, _ in links])
+        if meant and len(links) > 1:
+            found.append(Difference(
+                "unknown", f"{name} is not in the plan; it hangs where {meant} should, on {ports}{more}",
+                f"it is {meant} and has not been given its name yet", f"call it {meant}, and compare again",
+                (), links[0][2],
+            ))  # fmt: skip
+            continue
         found.append(Difference(
             "unknown", f"{name} is not in the plan; it hangs on {ports}{more}",
             "a device of another name, or one that does not belong here",
-            "give it its name, put its adapters into the catalog (adapters.devices), or declare it", (), links[0][1],
+            "give it its name, put its adapters into the catalog (adapters.devices), or declare it", (), links[0][2],
         ))  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from ....plan.cable_choice import network_of
 from ....plan.cable_ends import UNIT, Devices
 from ....plan.cables import CableTable
 from ....plan.model import Plan
-from .table import laned
+from .table import lane_names, laned
 
 __all__ = ["netbox_files"]
 
@@ -36,10 +36,14 @@ def netbox_files(plan: Plan, tables: list[CableTable]) -> dict[str, str]:
             ports = types.setdefault(item.model, {})
             for name, printed, form in zip(_names(item), item.ports, item.forms, strict=True):
                 ports[name] = (_interface(table, form), "" if name == printed else str(printed))
-                if table.lane.any() and item.kind == "leaf":
-                    ports |= {f"{name}/{lane}": ports[name] for lane in (1, 2)}
+                if table.lane.any() and item.kind == "leaf" and not item.run:
+                    ports |= {f"{name}/{lane + 1}": ports[name] for lane in range(int(table.lane.max()))}
             for row in _devices(plan, item, makers):
                 devices.setdefault(row[0], row[1])
+        for at, system, _ in lane_names(table):
+            leaf, port = table.devices[table.other_set[at]], int(table.other_port[at])
+            label = f"{leaf.ports[port]}/{table.lane[at]}"
+            types[leaf.model][system] = (_interface(table, leaf.forms[port]), label)
     files = {
         "1-sites.csv": f"name,slug,status\n{plan.name},{plan.name},planned\n",
         "2-manufacturers.csv": _csv("name,slug", sorted({(m, _slug(m)) for m, _, _ in makers.values()})),
@@ -130,6 +134,8 @@ def _cables(table: CableTable) -> Iterator[str]:
     name = table.fabric.name
     ports = [laned(table, side, table.pick(side, lambda item: np.array(_names(item), dtype=object)))
              for side in ("one", "other")]  # fmt: skip
+    for at, system, _ in lane_names(table):
+        ports[1][at] = system
     rows = zip(table.names("one"), ports[0], table.names("other"), ports[1],
                table.kind.tolist(), table.cable.tolist(), table.stock.tolist(), strict=True)  # fmt: skip
     for a, a_port, b, b_port, kind, cable, order in rows:

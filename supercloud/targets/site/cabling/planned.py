@@ -16,7 +16,7 @@ from ....plan.cables import CableTable, cables_of, fabrics_cabled
 from ....plan.model import Plan
 from .netlist import ends_of
 from .readers import Seen, SeenEnd
-from .table import labels
+from .table import end_names, labels, lane_names
 
 __all__ = ["Planned", "planned_for"]
 
@@ -73,7 +73,9 @@ def _add(table: CableTable, found: Planned, switches: set[str], seen: Container[
             if item.side == "switch":
                 named = [str(port) for port in item.ports]
                 if halved and item.kind == "leaf":
-                    named = [f"{port}/{lane}" for port in named for lane in (1, 2)]
+                    named = [
+                        f"{port}/{lane}" for port in named for lane in (1, 2)
+                    ]  # a port of InfiniBand has two halves
                 found.ports |= dict.fromkeys(item.names, named)
         ends = ends_of(table)
         if len(_parts(ends.one, ends.other, len(ends.names))) > 1:
@@ -85,10 +87,10 @@ def _add(table: CableTable, found: Planned, switches: set[str], seen: Container[
         ]  # fmt: skip
     else:
         found.machines |= {name for item in table.devices if item.side == "machine" for name in item.names}
-        found.aliases |= dict(_aliases(table, seen))
+        found.aliases |= dict(_aliases(table, seen)) | dict(_lane_aliases(table))
         pairs = [
             ((a, a_port), (b, b_port))
-            for a, a_port, b, b_port in zip(one, table.ports("one"), other, table.ports("other"), strict=True)
+            for a, a_port, b, b_port in zip(one, table.ports("one"), other, end_names(table, "other"), strict=True)
         ]
     width, name = max(5, len(str(table.cables))), table.fabric.name
     for row in rows.tolist():
@@ -105,6 +107,14 @@ def _aliases(table: CableTable, seen: Container[str]) -> Iterator[tuple[SeenEnd,
             yield from (
                 ((device, given), (device, port)) for device in item.names if device in seen for given, port in known
             )
+
+
+def _lane_aliases(table: CableTable) -> Iterator[tuple[SeenEnd, SeenEnd]]:
+    """Names of the ends of ports that are split: they come before those of whole ports, which are not there."""
+    names, ends = table.names("other"), end_names(table, "other")
+    for row, system, alias in lane_names(table):
+        for given in filter(None, (alias, system)):
+            yield (names[row], given), (names[row], ends[row])
 
 
 def _components(one: NDArray[Any], other: NDArray[Any], count: int) -> NDArray[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ....plan.cables import CableTable
 from ....plan.model import Plan
 from .netlist import ends_of
 
-__all__ = ["HEAD", "end_names", "labels", "laned", "summary", "system_names", "table_text"]
+__all__ = ["HEAD", "end_names", "labels", "lane_names", "laned", "summary", "system_names", "table_text"]
 
 HEAD = (
     "cable,label_a,label_b,a_device,a_port,a_system_port,a_rack,b_device,b_port,b_system_port,b_rack,medium,product,"
@@ -54,9 +55,12 @@ def labels(table: CableTable) -> tuple[list[str], list[str]]:
     operating system of a switch calls it, where that is another name."""
     found = []
     for side in ("one", "other"):
-        printed = table.pick(side, lambda item: np.array(item.printed, dtype=object))
-        found.append([f"{name}:{port}" for name, port in zip(table.names(side), laned(table, side, printed),
-                                                             strict=True)])  # fmt: skip
+        printed = laned(table, side, table.pick(side, lambda item: np.array(item.printed, dtype=object)))
+        if side == "other":
+            for row, system, _ in lane_names(table):
+                port = table.devices[table.other_set[row]].ports[table.other_port[row]]
+                printed[row] = f"{port}/{table.lane[row]} ({system})"
+        found.append([f"{name}:{port}" for name, port in zip(table.names(side), printed, strict=True)])
     return found[0], found[1]
 
 
@@ -68,7 +72,22 @@ def system_names(table: CableTable, side: str) -> NDArray[Any]:
         switched = np.isin(getattr(table, f"{side}_set"),
                            [at for at, item in enumerate(table.devices) if item.side == "switch"])  # fmt: skip
         names[switched] = [str(number) for number in numbers[switched].tolist()]
+    if side == "other":
+        for row, system, _ in lane_names(table):
+            names[row] = system
     return names
+
+
+def lane_names(table: CableTable) -> Iterator[tuple[int, str, str]]:
+    """Ethernet: row of each link at an end of a port that is split, what the switch's system calls that end, and what
+    neighbours hear it called where that is another name."""
+    splits = {service.name: service.split for service in table.fabric.services}
+    for row in np.flatnonzero(table.lane > 0).tolist():
+        run = table.devices[table.other_set[row]].run
+        if run is not None and run.system is not None:
+            port, lane = int(table.other_port[row]), int(table.lane[row])
+            split = splits[table.devices[table.one_set[row]].kind]
+            yield row, run.port(port, split, lane), run.alias(port, split, lane)
 
 
 def end_names(table: CableTable, side: str) -> NDArray[Any]:

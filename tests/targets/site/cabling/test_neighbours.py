@@ -15,6 +15,7 @@ from supercloud.plan.cables import CableTable, cables_of
 from supercloud.plan.model import Plan
 from supercloud.spec.loader import loads
 from supercloud.targets import render
+from supercloud.targets.site.cabling.table import lane_names
 from supercloud.targets.site.cabling.verify import verify
 
 SPEC = """
@@ -29,8 +30,12 @@ facility: {rack: {type: orv3-48u, nodes: 4}}
 Row = tuple[str, str, str]
 
 
-def plan_with(system: str) -> Plan:
-    plan = sc.resolve(loads(SPEC.replace("OS", system), "cluster.yaml"))
+SPLIT = "os: OS, services: [{name: half, count: 5, links: 1, speed: 200 Gb/s}, {name: store, count: 2, links: 2}]"
+
+
+def plan_with(system: str, split: bool = False) -> Plan:
+    text = SPEC.replace("os: OS", SPLIT) if split else SPEC
+    plan = sc.resolve(loads(text.replace("OS", system), "cluster.yaml"))
     assert not plan.errors
     return plan
 
@@ -46,7 +51,11 @@ def heard(plan: Plan, far: str = "system") -> dict[str, list[Row]]:
         ends.append(
             [(str(name), item, port) for name, item, port in zip(table.names(side), devices, ports, strict=True)]
         )
-    for (a, here, port), (b, there, other) in zip(*ends, strict=True):
+    tails = {row: (system, alias or system) for row, system, alias in lane_names(table)}
+    for row, ((a, here, port), (b, there, other)) in enumerate(zip(*ends, strict=True)):
+        if row in tails:
+            found.setdefault(b, []).append((tails[row][0], a, "b8:3f:d2:12:34:57"))
+            continue
         names = getattr(here, far) or here.system
         mine = "b8:3f:d2:12:34:56" if here.side == "machine" else names[port]
         found.setdefault(b, []).append((there.system[other], a, mine))
@@ -153,6 +162,28 @@ def test_every_form_of_every_system(system: str, far: str, form: Callable[[list[
     assert len(fewer[leaf]) == len(rows[leaf]) - 1 and ends
     (missing,) = verify(plan, written(tmp_path / "missing", fewer, form)).differences
     assert missing.kind == "missing" and missing.problem.startswith(f"{leaf}:") and spine in missing.problem
+
+
+@pytest.mark.parametrize(
+    ("system", "far", "form"), FORMS, ids=lambda item: item if isinstance(item, str) else item.__name__
+)
+def test_ends_of_a_split_port_are_told_apart(
+    system: str, far: str, form: Callable[[list[Row]], str], tmp_path: Path
+) -> None:
+    plan = plan_with(system, split=True)
+    rows = heard(plan, far)
+    found = verify(plan, written(tmp_path / "right", rows, form))
+    assert found.differences == () and found.checked == found.links
+    leaf, mine = next((name, mine) for name, mine in rows.items() if sum("half" in row[1] for row in mine) == 2)
+    first, second = (row for row in mine if "half" in row[1])
+    swapped = [row for row in mine if row not in (first, second)]
+    swapped += [(first[0], *second[1:]), (second[0], *first[1:])]
+    (one,) = verify(plan, written(tmp_path / "swapped", rows | {leaf: swapped}, form)).differences
+    assert one.kind == "swapped" and f"/1 ({first[0]})" in one.remedy and f"/2 ({second[0]})" in one.remedy
+    bundle = render(plan, "cabling")
+    assert f",{first[0]}," in bundle["compute.csv"]
+    types = bundle["netbox/5-device-types/nvidia-sn5600.yaml"]
+    assert f"name: '{first[0]}'" in types and f",{leaf},dcim.interface,{first[0]}," in bundle["netbox/7-cables.csv"]
 
 
 def _same(plan: Plan, one: str, other: str) -> bool:

@@ -120,6 +120,75 @@ def test_two_machines_exchanged_are_one_finding(net: Net, answer: Callable[[Net]
     assert found.kind == "exchanged" and "all 8 cables of train-0001 are those of train-0002" in found.problem
 
 
+RAILS = (11, 6, 10, 9, 4, 3, 5, 0)
+
+
+def renamed(net: Net, names: dict[str, str]) -> None:
+    def name(device: str) -> str:
+        host, space, adapter = device.partition(" ")
+        return names.get(host, host) + space + adapter
+
+    net.links = {(name(one), port): (name(other), far) for (one, port), (other, far) in net.links.items()}
+    net.devices = {name(device): kind for device, kind in net.devices.items()}
+
+
+@pytest.mark.parametrize(("one", "other", "cables"), [
+    ("compute-leaf-001", "compute-leaf-002", 63), ("compute-spine-001", "compute-spine-016", 64),
+])  # fmt: skip
+def test_two_switches_exchanged_are_one_finding(
+    net: Net, answer: Callable[[Net], Answer], one: str, other: str, cables: int
+) -> None:
+    renamed(net, {one: other, other: one})
+    found, *rest = answer(net).differences
+    assert found.kind == "exchanged" and f" {one} are those of {other}" in found.problem
+    assert found.cause == "the two switches have each other's name or place"
+    assert len(found.cables) >= 2 * cables and len(rest) <= 1  # the port of the manager is on one of two leaves
+
+
+@pytest.mark.parametrize("turn", [1, 3, -1, 0])
+def test_the_rails_of_a_whole_node_in_disorder_are_one_finding(
+    net: Net, answer: Callable[[Net], Answer], turn: int
+) -> None:
+    ends = [(f"train-0009 mlx5_{rail}", 1) for rail in RAILS]
+    far = [net.cut(end) for end in ends]
+    order = far[turn:] + far[:turn] if turn else far[::-1]
+    for end, other in zip(ends, order, strict=True):
+        net.join(end, other)
+    (found,) = answer(net).differences
+    assert found.kind == "shuffled" and found.problem.startswith("8 cables of train-0009 ") and len(found.cables) == 8
+    wanted = "from compute-leaf-008:1/5/1 to compute-leaf-001:1/5/1" if turn == 0 else "to compute-leaf-001:1/5/1"
+    assert f"train-0009:OSFP1P1: from {wanted[5:]}" in found.remedy if turn == 0 else wanted in found.remedy
+
+
+def test_a_row_of_cables_begun_one_port_too_far(net: Net, answer: Callable[[Net], Answer]) -> None:
+    leaf = "compute-leaf-008"
+    ports = sorted(port for (device, port), (other, _) in net.links.items() if device == leaf and "train" in other)
+    far = {port: net.cut((leaf, port)) for port in ports[:10]}
+    net.cut((leaf, ports[10]))
+    for port, other in far.items():
+        net.join((leaf, port + 1), other)
+    shuffled, missing = answer(net).differences
+    assert shuffled.kind == "shuffled" and shuffled.problem.startswith(f"10 cables of {leaf} ")
+    assert f"train-0001:OSFP4P2: from {leaf}:1/1/2 to {leaf}:1/1/1" in shuffled.remedy
+    assert missing.kind == "missing" and "put that one right first" in missing.remedy
+
+
+def test_two_rails_exchanged_for_a_whole_unit(net: Net, answer: Callable[[Net], Answer]) -> None:
+    for node in range(1, 33):
+        net.swap((f"train-{node:04d} mlx5_11", 1), (f"train-{node:04d} mlx5_6", 1))
+    (found,) = answer(net).differences
+    assert found.kind == "exchanged" and "32 cables of compute-leaf-001 are those of compute-leaf-002" in found.problem
+
+
+@pytest.mark.parametrize("device", ["train-0003", "compute-leaf-003", "compute-spine-004"])
+def test_a_device_without_its_name_is_known_by_its_place(
+    net: Net, answer: Callable[[Net], Answer], device: str
+) -> None:
+    renamed(net, {device: "localhost"})
+    (found,) = answer(net).differences
+    assert found.kind == "unknown" and found.cause == f"it is {device} and has not been given its name yet"
+
+
 def test_managed_switches_are_known_by_the_name_inside(net: Net, plan: Plan, tmp_path: Path) -> None:
     text = net.printed().replace('# "compute-leaf-001"', '# "MF0;compute-leaf-001:MQM9700/U1"')
     (tmp_path / "found.txt").write_text(text)
