@@ -120,8 +120,14 @@ def _activation_bytes(model: ModelShape, how: Parallelism) -> float | None:
 
 
 def what_fits(model: ModelShape, how: Parallelism, has: Size, domain: int) -> str:
-    """The smallest change with which it would fit: first of what costs no accelerators, then of how it is spread."""
+    """The smallest change with which it would fit.
+
+    First what costs no accelerators, then how it is spread over them, then more of them, and larger ones at last.
+    """
     for words, other, spread in _changes(model, how, domain):
+        if memory_of(other, spread, has).fits:
+            return words
+    for words, other, spread in _larger(model, how, domain):
         if memory_of(other, spread, has).fits:
             return words
     return f"take accelerators with at least {_gb(memory_of(model, how, has).needs)} of memory"
@@ -148,6 +154,20 @@ def _changes(model: ModelShape, how: Parallelism, domain: int) -> Iterator[tuple
                 )
     least = {"shard": "weights", "recompute": "full", "micro_batch": 1}
     yield "set model.shard to weights and model.recompute to full", model.model_copy(update=least), how
+
+
+def _larger(model: ModelShape, how: Parallelism, domain: int) -> Iterator[tuple[str, ModelShape, Parallelism]]:
+    """Larger tensor and pipeline groups for as many copies of the model, fewest accelerators first."""
+    tensors = [how.tensor << times for times in range(max(domain, how.tensor).bit_length())
+               if how.tensor << times <= max(domain, how.tensor) and not (model.heads and model.heads % (how.tensor << times))
+               and not (model.hidden and model.hidden % (how.tensor << times))]  # fmt: skip
+    stages = range(how.pipeline, (model.layers or how.pipeline * 64) + 1)
+    least = model.model_copy(update={"shard": max("optimizer", model.shard, key=_SHARDS.index)})
+    for tensor, pipeline in sorted(((t, p) for t in tensors for p in stages), key=lambda way: (way[0] * way[1], way[1])):
+        spread = how.model_copy(update={"tensor": tensor, "pipeline": pipeline})
+        words = f"take {spread.total} accelerators: tensor {tensor}, pipeline {pipeline}, data {how.data}"
+        for sort in (model, least):
+            yield words + (f", with model.shard: {sort.shard}" if sort.shard != model.shard else ""), sort, spread
 
 
 def _splits(model: ModelShape, how: Parallelism, domain: int) -> Iterator[tuple[int, int]]:

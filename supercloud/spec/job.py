@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import BeforeValidator, Field, StrictInt, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, StrictInt, model_validator
 
-from ..primitives.quantity import Duration, Money, Price, Size
+from ..primitives.quantity import Duration, Money, Price, Quantity, Size
 from .base import Count, Flag, Model, Name, Natural, Ratio, Text
 from .storage import Mount
 from .tenant import Priority
@@ -19,6 +19,26 @@ Argument = Annotated[str, Field(max_length=131_072, pattern=r"^[^\x00]*$")]
 LicenceName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]*(@[A-Za-z0-9_.-]+)?$", max_length=128)]
 
 
+_Q = TypeVar("_Q", bound=Quantity)
+
+
+def _some(value: _Q) -> _Q:
+    """More than nothing: engines take a time of 0 as no limit at all."""
+    if value.base <= 0:
+        raise ValueError(f"{value} is not more than 0")
+    return value
+
+
+def _no_debt(value: _Q) -> _Q:
+    if value.base < 0:
+        raise ValueError(f"{value} is less than 0")
+    return value
+
+
+Time = Annotated[Duration, AfterValidator(_some)]
+Bytes = Annotated[Size, AfterValidator(_some)]
+
+
 def _as_tuple(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
@@ -29,7 +49,7 @@ class Accelerators(Model):
     type: Annotated[tuple[Text, ...], BeforeValidator(_as_tuple, json_schema_input_type=Text | tuple[Text, ...])] = ()
     """A name (``h100``), a lower bound (``>=h100``), or several in order of preference; empty means any."""
     count: Natural
-    memory: Size | None = None
+    memory: Bytes | None = None
     """At least this much memory each."""
     fraction: Annotated[float, Field(strict=True, gt=0, le=1)] | None = None
     """A part of one accelerator, where the pool is sliced."""
@@ -65,11 +85,11 @@ class Checkpoint(Model):
     """Where state is saved and how often."""
 
     path: Mount
-    every: Duration | None = None
+    every: Time | None = None
     """Empty means: proposed from the fleet's failure rate."""
-    size: Size | None = None
+    size: Bytes | None = None
     """Of one checkpoint; empty means: 14 bytes for each parameter of ``model``."""
-    write: Duration | None = None
+    write: Time | None = None
     """Training stands still so long for it; empty means: its size at the write throughput of its file system."""
 
 
@@ -95,7 +115,7 @@ class Place(Model):
     pools: tuple[Name, ...] = ()
     nodes: tuple[Text, ...] = ()
     """Pinned nodes, for those who must."""
-    max_price: Price | None = None
+    max_price: Annotated[Price, AfterValidator(_no_debt)] | None = None
     """Of one node."""
     carbon: Literal["ignore", "prefer-low"] = "ignore"
     data: tuple[Name, ...] = ()
@@ -126,7 +146,7 @@ class JobSpec(Model):
     """What it trains: says whether it fits the memory, and what would."""
     licenses: dict[LicenceName, Count] = {}
     """How many of each licence it holds while it runs: ``{solver: 2}``, or ``solver@server`` of a licence server."""
-    time_limit: Duration | None = None
+    time_limit: Time | None = None
     tenant: Name | None = None
     priority: Priority = "normal"
     preemptible: Flag = True
@@ -140,9 +160,9 @@ class JobSpec(Model):
     """So many copies with SUPERCLOUD_ARRAY_INDEX 0, 1 …"""
     after: tuple[Text, ...] = ()
     """Jobs that must have completed before."""
-    deadline: Duration | None = None
+    deadline: Time | None = None
     """Latest end, counted from the submission."""
-    budget: Money | None = None
+    budget: Annotated[Money, AfterValidator(_no_debt)] | None = None
     """The most it may cost until its time limit."""
     weights: dict[Literal["cost", "carbon", "wait", "topology", "fragmentation"], Ratio] = {}
     place: Place = Place()

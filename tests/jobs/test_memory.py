@@ -58,12 +58,23 @@ def test_gpt_3_fits_1024_a100() -> None:
     ({"shard": "nothing"}, {"tensor": 8, "pipeline": 16, "data": 128}, "set model.shard to gradients"),
     ({"sequence": 16384}, {"tensor": 8, "pipeline": 16, "data": 128}, "set model.recompute to full"),
     ({}, {"tensor": 4, "data": 4096}, "spread it over tensor"),
+    ({}, {"tensor": 8, "data": 2}, "take 336 accelerators: tensor 8, pipeline 21, data 2"),
     ({"parameters": 1e15}, {"tensor": 8, "pipeline": 2, "data": 1}, "take accelerators with at least"),
 ])  # fmt: skip
 def test_what_would_fit(change: dict[str, Any], how: dict[str, int], said: str) -> None:
     model, spread = LLAMA.model_copy(update=change), Parallelism(**how)
     assert not memory_of(model, spread, OF_80).fits
     assert what_fits(model, spread, OF_80, 8).startswith(said)
+
+
+def test_more_accelerators_that_are_asked_for_are_enough() -> None:
+    how = Parallelism(tensor=8, data=2)
+    model = LLAMA.model_copy(update={"shard": "nothing"})
+    words = what_fits(model, how, OF_80, 8)
+    pipeline = int(words.partition("pipeline ")[2].partition(",")[0])
+    better = model.model_copy(update={"shard": "optimizer"})
+    assert memory_of(better, how.model_copy(update={"pipeline": pipeline}), OF_80).fits
+    assert not memory_of(better, how.model_copy(update={"pipeline": pipeline - 1}), OF_80).fits
 
 
 def test_experts_are_divided_by_their_own_parallelism() -> None:

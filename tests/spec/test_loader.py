@@ -163,6 +163,17 @@ def test_jobs(tmp_path: Path) -> None:
         load_job(file)
 
 
+@pytest.mark.parametrize("said", ["time_limit: 0 s", "time_limit: -1 h", "deadline: -5 min", "budget: -3 USD",
+                                  "checkpoint: {path: /a, every: 0 s}", "checkpoint: {path: /a, size: 0 B}",
+                                  "place: {max_price: -1 USD/h}"])  # fmt: skip
+def test_times_and_amounts_that_are_none(tmp_path: Path, said: str) -> None:
+    """To Slurm a time of 0 is no limit at all."""
+    file = tmp_path / "job.yaml"
+    file.write_text(f"{JOB}{said}\n")
+    with pytest.raises(SpecError, match="is not more than 0|is less than 0"):
+        load_job(file)
+
+
 def test_a_cluster_is_a_fleet_of_one(tmp_path: Path) -> None:
     file = tmp_path / "cluster.yaml"
     file.write_text(GOOD)

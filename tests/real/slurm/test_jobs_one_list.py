@@ -1,0 +1,110 @@
+"""The very same job file on this machine, on Slurm here and through ssh, and on Kubernetes: one list shows them all.
+
+The labs of both folders side by side; a relay lets Slurm's login node reach the other's API server.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from conftest import CACHE
+from images_lab import IMAGE, load_plugin, make_image
+from installed import Slurm
+from jobs_lab import NODES, Jobs, cluster_lab
+from relay import relay
+from ssh_lab import start_sshd
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "kubernetes"))
+
+from kube_world import World as Kubernetes  # noqa: E402
+
+KUBE = """\
+name: kube
+site: {kind: onprem, location: stockholm}
+scheduler: {kind: kubernetes, version: "1.36"}
+pools: [{name: train, machine: dgx-h100, nodes: 4}]
+tenants: [{name: llm, share: 1}]
+"""
+WAYS: dict[str, tuple[str, list[str]]] = {
+    "local": ("pod", ["--engine", "local"]),
+    "slurm": ("pod", ["--engine", "slurm"]),
+    "ssh": ("pod", ["--engine", "slurm", "--via", "ssh:login"]),
+    "kubernetes": ("kube", ["--engine", "kubernetes"]),
+}
+# What apptainer is asked for, with the folder of an image instead of one from a registry: none is to be had here.
+APPTAINER = """\
+#!/bin/bash
+while [ $# -gt 0 ]; do
+    case $1 in
+    exec) shift ;;
+    --bind | --pwd) shift 2 ;;
+    docker://*) break ;;
+    *) exit 64 ;;
+    esac
+done
+folder=/images/$(printf %s "${1#docker://}" | tr /: __)
+shift
+exec unshare --map-root-user --root="$folder" -- "$@"
+"""
+JOB = f"""\
+name: same
+command: [sh, -c, 'cat /etc/image; echo "rank $RANK of $WORLD_SIZE, epoch $SUPERCLOUD_EPOCH: $1"; exit CODE', sh,
+          "$(touch /tmp/hacked) `id` 'a' \\"b\\" \\\\ $HOME ; exit"]
+image: {IMAGE}
+accelerators: {{type: h100, count: 16}}
+env: {{V: "$(touch /tmp/hacked)"}}
+time_limit: 10 min
+tenant: llm
+"""
+SAID = """$(touch /tmp/hacked) `id` 'a' "b" \\ $HOME ; exit"""
+
+
+@pytest.fixture(scope="module")
+def kubernetes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubernetes]:
+    with Kubernetes(KUBE, tmp_path_factory.mktemp("kube")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module", params=["2205", "new"])
+def jobs(request: pytest.FixtureRequest, kubernetes: Kubernetes, tmp_path_factory: pytest.TempPathFactory
+         ) -> Iterator[Jobs]:  # fmt: skip
+    slurm: Slurm = request.getfixturevalue(f"slurm_{request.param}")
+    folder = tmp_path_factory.mktemp("pod")
+    port = urlsplit(kubernetes.lab.server).port
+    assert port
+    with cluster_lab(slurm, folder) as lab:
+        load_plugin(lab, slurm, CACHE, folder)
+        make_image(lab)
+        lab.put("/usr/bin/apptainer", APPTAINER, 0o755)
+        lab.put("/home/lab/kube.yaml", KUBE)
+        lab.put("/home/lab/kubeconfig", kubernetes.lab.kubeconfig.read_text())
+        lab.start()
+        lab.wait_nodes(NODES, 4)
+        start_sshd(lab, slurm, CACHE)
+        with relay(lab.pid, port):
+            yield Jobs(lab, {"KUBECONFIG": "/home/lab/kubeconfig"})
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_the_same_file_everywhere_is_one_list(jobs: Jobs, code: int) -> None:
+    text = JOB.replace("CODE", str(code))
+    numbers = {way: jobs.submit(text, *words, on=on) for way, (on, words) in WAYS.items()}
+    ended = jobs.wait(*numbers.values(), timeout=180)
+    for way, number in numbers.items():
+        assert ended[number].startswith("FAILED: ended with exit code 3" if code else "COMPLETED"), (way, ended)
+        said = [line for line in jobs.logs(number).splitlines() if line.startswith(("tools", "rank"))]
+        if way != "kubernetes":  # what its nodes print is played; what they are told is tests/real/kubernetes'
+            assert sorted(set(said)) == [*(f"rank {rank} of 2, epoch 1: {SAID}" for rank in range(2)), "tools 1.2"]
+        else:
+            assert jobs.logs(number).splitlines() == ["hello", "loss 2.5"] * 2
+    rows = [row for row in jobs.rows() if row["id"] in numbers.values()]
+    assert [(row["engine"], row["name"], row["state"], row["tenant"]) for row in rows] == [
+        (way.replace("ssh", "slurm"), "same", "FAILED" if code else "COMPLETED", "llm") for way in reversed(WAYS)
+    ]
+    lines = jobs.lab.supercloud("jobs", "--limit", "4", env=jobs.env).stdout.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == [str(number) for number in reversed(numbers.values())]
+    assert jobs.lab.run("ls /tmp/hacked", check=False).returncode != 0
