@@ -158,12 +158,13 @@ def _changes(model: ModelShape, how: Parallelism, domain: int) -> Iterator[tuple
 
 def _larger(model: ModelShape, how: Parallelism, domain: int) -> Iterator[tuple[str, ModelShape, Parallelism]]:
     """Larger tensor and pipeline groups for as many copies of the model, fewest accelerators first."""
-    tensors = [how.tensor << times for times in range(max(domain, how.tensor).bit_length())
-               if how.tensor << times <= max(domain, how.tensor) and not (model.heads and model.heads % (how.tensor << times))
-               and not (model.hidden and model.hidden % (how.tensor << times))]  # fmt: skip
+    tensors = [tensor for times in range(max(domain, how.tensor).bit_length())
+               if (tensor := how.tensor << times) <= max(domain, how.tensor)
+               and not (model.heads or 0) % tensor and not (model.hidden or 0) % tensor]  # fmt: skip
     stages = range(how.pipeline, (model.layers or how.pipeline * 64) + 1)
+    splits = sorted(((tensor, pipeline) for tensor in tensors for pipeline in stages), key=lambda way: way[0] * way[1])
     least = model.model_copy(update={"shard": max("optimizer", model.shard, key=_SHARDS.index)})
-    for tensor, pipeline in sorted(((t, p) for t in tensors for p in stages), key=lambda way: (way[0] * way[1], way[1])):
+    for tensor, pipeline in splits:
         spread = how.model_copy(update={"tensor": tensor, "pipeline": pipeline})
         words = f"take {spread.total} accelerators: tensor {tensor}, pipeline {pipeline}, data {how.data}"
         for sort in (model, least):

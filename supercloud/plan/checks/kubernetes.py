@@ -85,8 +85,8 @@ def kueue_starts(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     if (policies := cast(KubernetesRelease, item).abilities.changing_policies)
                     and (facts.control_plane or not policies.gate)]  # fmt: skip
             yield Finding("kueue-starts", "note", "scheduler.version",
-                          f"nothing in Kubernetes {facts.release.name} tells a job that Kueue took its nodes and gave it "
-                          "others: both starts have one SUPERCLOUD_EPOCH, so what is left of the first may still "
+                          f"nothing in Kubernetes {facts.release.name} tells a job that Kueue took its nodes and gave "
+                          "it others: both starts have one SUPERCLOUD_EPOCH, so what is left of the first may still "
                           "commit checkpoints", f"set scheduler.version to {min(able, key=age).name} or later"
                           )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Every start of a job carries a higher epoch than the one before: what Kueue took away and gave back is counted too."""
+"""Every start of a job carries a higher epoch than the one before, also when Kueue took its nodes and gave others."""
 
 from __future__ import annotations
 

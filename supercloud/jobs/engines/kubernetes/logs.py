@@ -71,7 +71,6 @@ class Spool:
         except FileNotFoundError:
             return b""
 
-
     def result(self) -> bytes:
         """What the job left in its last start; empty until all of it is here."""
         pieces: dict[int, dict[int, bytes]] = {}
