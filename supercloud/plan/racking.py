@@ -123,7 +123,8 @@ def node_group(
     )
     if choice.nodes is None and (most is None or most.count < 1):
         reason = (
-            f"not one {machine.name} fits a {rack.name} by {most.limited_by}: {_over(machine, 1, rack, room, limit, power)}"
+            f"not one {machine.name} fits a {rack.name} by {most.limited_by}: "
+            f"{_over(machine, 1, rack, room, limit, power)}"
             if most
             else f"size and power of {machine.name} are not known, so racks cannot be filled"
         )

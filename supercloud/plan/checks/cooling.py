@@ -55,7 +55,8 @@ def cooling_method(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "cooling-method",
             level,
             f"pools[{index}].machine",
-            f"{pool.machine.name} is cooled by {made_for}, its racks by {kind}{over if said else ', as nobody said otherwise'}",
+            f"{pool.machine.name} is cooled by {made_for}, its racks by {kind}"
+            + (over if said else ", as nobody said otherwise"),
             f"set {where} to {made_for}, or take another machine",
         )
 
@@ -80,9 +81,11 @@ def cooling_supply(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     if supply is None or not kinds - {"air"}:
         return
     for machine in _machines(plan, "direct-liquid", "immersion"):
-        limit = machine.heat.max_supply if machine.heat.max_supply is not None else named and named.supply_to
-        least = machine.heat.min_supply if machine.heat.min_supply is not None else named and named.supply_from
-        own = machine.heat.max_supply is not None
+        limit, least = machine.heat.max_supply, machine.heat.min_supply
+        own = limit is not None
+        if named:
+            limit = limit if limit is not None else named.supply_to
+            least = least if least is not None else named.supply_from
         made = {"direct-liquid", "immersion"} & set(machine.heat.methods)
         if limit is None and not made:
             continue  # that it is not made for water is said by ``cooling_method``

@@ -6,9 +6,9 @@ network; ``Things`` knows what everything in a rack is called. A target puts the
 
 from __future__ import annotations
 
-from .elevation import elevation, elevations
+from .elevation import COLOURS, elevation, elevations
 from .fabric import diagram
-from .svg import Picture, cut
+from .svg import Picture, cut, width_of
 from .things import Things, shapes
 
-__all__ = ["Picture", "Things", "cut", "diagram", "elevation", "elevations", "shapes"]
+__all__ = ["COLOURS", "Picture", "Things", "cut", "diagram", "elevation", "elevations", "shapes", "width_of"]

@@ -8,14 +8,13 @@ from ...plan.model import Item, Plan, RackPlan
 from .svg import Picture, cut
 from .things import Things, shapes
 
-__all__ = ["UNIT", "elevation", "elevations"]
+__all__ = ["COLOURS", "UNIT", "elevation", "elevations"]
 
 UNIT = 12
 _WIDTH, _RULER, _TOP, _FOOT = 156, 18, 22, 20
 _ACROSS, _GAP, _CAPTION = 6, 24, 16
 
-# What an item of a rack is -> the colour it is drawn in.
-_COLOURS = {
+COLOURS = {
     "node": "node",
     "switch": "switch",
     "nvlink-switch": "switch",
@@ -27,6 +26,7 @@ _COLOURS = {
     "cdu": "cool",
     "panel": "panel",
 }
+"""What an item of a rack is -> the colour it is drawn in."""
 
 
 def elevation(things: Things, rack: RackPlan) -> Picture:
@@ -50,13 +50,15 @@ def elevation(things: Things, rack: RackPlan) -> Picture:
     foot = _TOP + units * UNIT
     picture.text(_RULER, foot + 11, f"{used} of {units} U, {rack.kind}", "faint", 10)
     for index, item in enumerate(loose):
-        line = cut(f"+ {item.count} × {item.what} {things.product(item)}", _WIDTH - _RULER, 10)
+        product = things.product(item)
+        name = item.what if product == item.what else f"{item.what} {product}"
+        line = cut(f"+ {item.count} × {name}", _WIDTH - _RULER, 10)
         picture.text(_RULER, foot + 25 + index * 14, line, "faint", 10)
     return picture
 
 
 def _boxes(things: Things, picture: Picture, item: Item, units: int) -> None:
-    kind, inner = _COLOURS.get(item.what, "panel"), _WIDTH - _RULER - 4
+    kind, inner = COLOURS.get(item.what, "panel"), _WIDTH - _RULER - 4
     product = things.product(item)
     for index in range(item.count):
         low = item.unit + index * item.height

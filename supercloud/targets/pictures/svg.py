@@ -69,10 +69,11 @@ class Picture:
             f'<line class="{kind}" x1="{_number(x1)}" y1="{_number(y1)}" x2="{_number(x2)}" y2="{_number(y2)}"/>'
         )
 
-    def path(self, points: list[tuple[float, float]], kind: str = "wire") -> None:
-        """A line through points."""
+    def path(self, points: list[tuple[float, float]], kind: str = "wire", width: float | None = None) -> None:
+        """A line through points, as wide as its kind or as said."""
         way = " L".join(f"{_number(x)} {_number(y)}" for x, y in points)
-        self.parts.append(f'<path class="{kind}" d="M{way}"/>')
+        own = f' style="stroke-width:{_number(width)}"' if width is not None else ""
+        self.parts.append(f'<path class="{kind}" d="M{way}"{own}/>')
 
     def place(self, other: Picture, x: float, y: float) -> None:
         """Another picture within this one, its upper left corner there."""

@@ -83,7 +83,7 @@ def _ranges(plan: Plan) -> list[dict[str, Any]]:
             "first": hosts.first,
             "width": hosts.width,
             "count": len(hosts),
-            "base": int(addresses.block.network_address),
+            "base": None if plan.cloud else int(addresses.block.network_address),
             "start": addresses.start,
         }
         for what, name, machine, hosts, addresses in rows

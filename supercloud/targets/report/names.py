@@ -1,11 +1,11 @@
-"""What things are called in the report, and what to say of numbers."""
+"""What things are called in the report, and how numbers are said."""
 
 from __future__ import annotations
 
 from ...plan.model import Plan
-from ...primitives.quantity import Size
+from ...primitives.quantity import Carbon, Energy, Money, Power, Quantity, Size
 
-__all__ = ["binary", "plural", "switch_digits", "switch_name"]
+__all__ = ["binary", "carbon_text", "energy_text", "money_text", "plural", "power_text", "switch_digits", "switch_name"]
 
 
 def switch_digits(count: int) -> int:
@@ -21,13 +21,40 @@ def switch_name(plan: Plan, fabric: str, tier: str, index: int) -> str:
 
 def binary(size: Size) -> str:
     """A size in the largest binary unit, with four digits: 10.37 PiB."""
-    for unit in ("EiB", "PiB", "TiB", "GiB"):
-        if size.to(unit) >= 1:
-            return f"{size.to(unit):.4g} {unit}"
-    return str(size)
+    return _in(size, "EiB", "PiB", "TiB", "GiB") if size.to("GiB") >= 1 else str(size)
+
+
+def power_text(power: Power) -> str:
+    """A power with four digits: 40.8 kW, 1.413 MW."""
+    return _in(power, "GW", "MW", "kW")
+
+
+def energy_text(energy: Energy) -> str:
+    """An energy with four digits: 12.38 GWh."""
+    return _in(energy, "GWh", "MWh")
+
+
+def carbon_text(carbon: Carbon) -> str:
+    """A mass of carbon dioxide: 33.79 t CO₂e."""
+    tonnes = carbon.to("tCO2e")
+    if tonnes < 1:
+        return f"{tonnes * 1000:.4g} kg CO₂e"
+    return f"{tonnes:,.0f} t CO₂e" if tonnes >= 1000 else f"{tonnes:.4g} t CO₂e"
+
+
+def money_text(money: Money) -> str:
+    """An amount with its thousands apart: 3,540,920 USD."""
+    dollars = money.to("USD")
+    return f"{dollars:,.0f} USD" if dollars >= 1000 else f"{dollars:,.2f} USD"
 
 
 def plural(number: int, word: str) -> str:
     """A number of things: 1 rack, 2 racks."""
     many = f"{word[:-1]}ves" if word.endswith("lf") else f"{word}es" if word.endswith("ch") else f"{word}s"
     return f"{number:,} {word if number == 1 else many}"
+
+
+def _in(quantity: Quantity, *units: str) -> str:
+    """In the first unit of which there is one at least, else in the last."""
+    unit = next((unit for unit in units if quantity.to(unit) >= 1), units[-1])
+    return f"{quantity.to(unit):.4g} {unit}"

@@ -5,11 +5,14 @@ from __future__ import annotations
 from html import escape
 
 from ..._version import __version__
+from ...plan.cloud_summary import cloud_rows
 from ...plan.model import Plan, RackPlan
 from ...primitives.templates import fill
-from ..pictures import Picture, Things, diagram, elevation
-from . import facts
+from ..pictures import COLOURS, Picture, Things, diagram, elevation
+from . import facts, hall
+from .cost import cost
 from .data import examples, page_data, script_text
+from .glance import glance
 from .lines import cooling_line, power_line
 from .names import plural
 from .rows import row_plan
@@ -26,12 +29,19 @@ def report(plan: Plan) -> str:
     return fill(
         "report/page.html.j2",
         name=escape(plan.name),
+        state=_state(plan),
         subtitle=escape(f"{plan.site.kind} at {plan.site.place}, {engine} {plan.scheduler.version}"),
         sections=sections,
         data=script_text(page_data(plan)),
         example=escape(", ".join(examples(plan)[:3])),
         version=__version__,
     )
+
+
+def _state(plan: Plan) -> str:
+    """The gravest level of what was found; ``good`` where nothing was."""
+    levels = {item.level for item in plan.findings}
+    return next((level for level in ("error", "warning", "note") if level in levels), "good")
 
 
 def pictures(plan: Plan) -> dict[str, str]:
@@ -51,16 +61,23 @@ def pictures(plan: Plan) -> dict[str, str]:
 
 def _sections(plan: Plan) -> list[tuple[str, str]]:
     return [
-        ("At a glance", facts.glance(plan)),
+        ("At a glance", glance(plan)),
         ("Findings", facts.findings(plan)),
+        ("Cloud", _cloud(plan)),
         ("Row plan", _wide(row_plan(plan), "rows", "wide tall") or _no_racks(plan)),
         ("Elevations", _elevations(plan)),
         ("Fabrics", _fabrics(plan)),
-        ("Power", _wide(power_line(plan), kind="wide fit")),
-        ("Cooling", _wide(cooling_line(plan), kind="wide fit")),
+        ("Power", _wide(power_line(plan), kind="wide fit") + hall.power(plan)),
+        ("Cooling", _wide(cooling_line(plan), kind="wide fit") + hall.cooling(plan)),
         ("Storage", facts.storage(plan) if plan.storage else ""),
-        ("Cost", facts.cost(plan)),
+        ("Cost", cost(plan)),
     ]
+
+
+def _cloud(plan: Plan) -> str:
+    """Networks, groups, hosts and services of a cloud site."""
+    rows = [row for row in cloud_rows(plan) if row[0] not in ("cost", "no price", "carbon")]
+    return facts.table(("what", "name", "how"), rows, prose=True) if rows else ""
 
 
 def _wide(picture: Picture | None, name: str = "", kind: str = "wide") -> str:
@@ -100,7 +117,20 @@ def _elevations(plan: Plan) -> str:
         f'<select id="row" aria-label="Row">{options}</select><button id="after" type="button">next</button></div>'
     )
     kinds = "".join(f"<li>{count} × {escape(text)}</li>" for text, count in _kinds(plan).items())
-    return f'<ul class="contents">{kinds}</ul>{chooser}<div class="racks" id="racks"></div>'
+    inside = f"<details><summary>What is in each kind of rack</summary><ul>{kinds}</ul></details>"
+    return f'{hall.racks(plan)}{inside}{chooser}{_legend(plan)}<div class="racks" id="racks"></div>'
+
+
+_COLOURS = {"node": "nodes", "switch": "switches", "server": "servers", "feed": "power", "cool": "coolant",
+            "panel": "panels"}  # fmt: skip
+
+
+def _legend(plan: Plan) -> str:
+    """The colours that are in the elevations."""
+    used = {COLOURS.get(item.what, "panel") for rack in (plan.layout.racks if plan.layout else ())
+            for item in rack.items if item.unit > 0}  # fmt: skip
+    marks = "".join(f'<li><i class="{kind}"></i>{name}</li>' for kind, name in _COLOURS.items() if kind in used)
+    return f'<ul class="legend">{marks}</ul>'
 
 
 def _kinds(plan: Plan) -> dict[str, int]:
