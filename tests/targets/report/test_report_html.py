@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from html.parser import HTMLParser
@@ -147,13 +146,10 @@ def test_clouds_and_plans_without_racks() -> None:
     Page(report(cloud))
 
 
-def test_size_and_time_of_16384_accelerators() -> None:
+def test_size_of_16384_accelerators() -> None:
     plan = planned(pools=train("dgx-h100", 2048), facility=HALL)
-    start = time.perf_counter()
     page = report(plan)
-    seconds = time.perf_counter() - start
     assert len(page.encode()) <= 10_000_000 and len(data_of(page)["racks"]) > 512
-    assert seconds < 5, seconds  # it takes some 0.3 s; the rest is room for a busy machine
 
 
 def test_the_verb(tmp_path: Path) -> None:

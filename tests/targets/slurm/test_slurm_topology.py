@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -161,9 +160,7 @@ def test_a_line_a_group_whatever_the_nodes() -> None:
             addresses=replace(small.pools[0].addresses, count=nodes),
         )
         big = replace(small, pools=(pool,), localities=(tree_of(nodes, 32, width=5),))
-        start = time.perf_counter()
         bundle = render(big, "slurm")
-        assert time.perf_counter() - start < 1  # 0.01 s on an idle machine
         counts.append(
             (len(lines_of(bundle["slurm.conf"], "NodeName")), len(lines_of(bundle["topology.conf"], "SwitchName")))
         )
