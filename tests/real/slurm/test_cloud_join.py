@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from answers import job, named, records, sbatch, topology, wait_job
@@ -43,6 +43,9 @@ def quiet(lab: CloudLab) -> Iterator[None]:
             lab.run(f"scontrol update NodeName={name} State=POWER_DOWN_FORCE", check=False)
     lab.wait_for("every instance gone", lambda: not instances(lab), timeout=90)
     lab.wait_for("every node off", lambda: set(lab.states("train-[0001-0004]").values()) == {"idle~"}, timeout=60)
+    # at once, whatever happened: where a node that is off is not in the tree, jobs would be refused
+    if grown(lab):
+        assert {row["SwitchName"]: row["Nodes"] for row in topology(lab)}["off"] == "train-[0001-0004]"
 
 
 def instances(lab: CloudLab) -> list[str]:
@@ -85,8 +88,11 @@ def test_job_brings_nodes_and_idleness_ends_them(lab: CloudLab) -> None:
     found = node(lab, "train-0001")
     assert {"CLOUD", "DYNAMIC_NORM"} <= set(found["State"].split("+"))
     assert found["NodeAddr"].startswith("10.201.0.") and found["Gres"].startswith("gpu:h100:2")
-    assert "zone-lab-1a" in found["ActiveFeatures"] and "net-spine-1" in found["ActiveFeatures"]
-    if grown(lab):
+    features = "train,h100,p5.48xlarge"
+    if not grown(lab):
+        assert found["ActiveFeatures"] == f"{features},net-spine-1,net-rack-1,zone-lab-1a"
+    else:
+        assert found["ActiveFeatures"] == features and found["Topology"] == "network:root:spine-1:rack-1"
         rows = {row["SwitchName"]: row for row in topology(lab)}
         assert "train-0001" in lab.run(["scontrol", "show", "hostnames", rows["spine-1"]["Nodes"]]).stdout
         assert rows["off"]["Nodes"] == "train-[0003-0004]" and rows["root"]["Nodes"] == "train-[0001-0004]"
@@ -97,7 +103,7 @@ def test_job_brings_nodes_and_idleness_ends_them(lab: CloudLab) -> None:
     lab.wait_for("one instance", lambda: lab.instances(SPOT) == [kept], timeout=60)
     assert lab.size(SPOT) == 1 and job(lab, busy)["JobState"] == "RUNNING"
     lab.wait_for("train-0002 off", lambda: lab.states("train-0002") == {"train-0002": "idle~"})
-    assert "net-" not in node(lab, "train-0002")["ActiveFeatures"]
+    assert node(lab, "train-0002")["ActiveFeatures"] == features
 
 
 def test_capacity_in_order(lab: CloudLab) -> None:
@@ -127,6 +133,32 @@ def test_instance_that_vanishes(lab: CloudLab) -> None:
     lab.run(f"scontrol update JobId={number} StartTime=now")
     wait_job(lab, number, "RUNNING", timeout=120)
     assert job(lab, number)["Restarts"] == "1" and victim not in lab.instances(SPOT)
+
+
+def test_jobs_are_accepted_while_nodes_come_and_go(lab: CloudLab) -> None:
+    """From the first wish to the last node's end no moment passes in which a job for all nodes would be refused."""
+    everything = ("--gpus-per-node=2", "-N4")
+    number = sbatch(lab, *everything, "--wrap", "sleep 300")
+
+    def accepted_until(what: str, happened: Callable[[], object]) -> None:
+        def there() -> bool:
+            lab.run(["sbatch", "--test-only", *everything, "--wrap", "true"], user="lab")  # a refusal raises
+            return bool(happened())
+
+        lab.wait_for(what, there, timeout=180)
+
+    accepted_until("the job runs", lambda: job(lab, number)["JobState"] == "RUNNING")
+    lab.run("scancel -u lab")
+    accepted_until("all are on their way out", lambda: not instances(lab))
+    accepted_until("every node off", lambda: set(lab.states("train-[0001-0004]").values()) == {"idle~"})
+    # and what a change of one node's features costs is given back
+    if grown(lab):
+        lab.run("scontrol update NodeName=train-0002 AvailableFeatures=train,odd ActiveFeatures=train,odd")
+        lab.run("scontrol update NodeName=train-0002 State=POWER_DOWN_FORCE")
+        said = "train-0002: put back to network:root:off"
+        lab.wait_for("its place is given back", lambda: said in lab.scaled())
+        features = "train,h100,p5.48xlarge"
+        lab.run(f"scontrol update NodeName=train-0002 AvailableFeatures={features} ActiveFeatures={features}")
 
 
 def test_restart_in_between(lab: CloudLab) -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from boot_machines import BootMachine, plan
 
+OFF = "network:root:off"
 SLURM = r"""
-becomes() { sed -i "s/^NodeName=$node .*/NodeName=$node X=1 State=IDLE+CLOUD+$1 Y=1/" "$CLOUD/nodes"; }
+becomes() { sed -i "s/^\(NodeName=$node X=1 State=\)[^ ]*/\1IDLE+CLOUD+$1/" "$CLOUD/nodes"; }
 case "$1 $2" in
 "-o show") [ -s "$CLOUD/nodes" ] || { echo "scontrol: No nodes in the system"; exit 1; }; cat "$CLOUD/nodes" ;;
 "show hostnames")
@@ -30,8 +31,8 @@ esac
 class Scaler(BootMachine):
     """A controller whose Slurm is ``$CLOUD/nodes``."""
 
-    def __init__(self, folder: Path):
-        super().__init__(folder, "ctl1", plan())
+    def __init__(self, folder: Path, version: str = "25.11"):
+        super().__init__(folder, "ctl1", plan(version))
         self.steps("bundle")
         (self.root / "var/log/slurm").mkdir(parents=True, exist_ok=True)
         self.fake("scontrol", SLURM)
@@ -50,7 +51,10 @@ class Scaler(BootMachine):
         """``train_0001="ALLOCATED+CLOUD"``: the others are off."""
         names = [f"train-{n:04d}" for n in range(1, 9)] + [f"block-{n:04d}" for n in range(1, 5)]
         own = {name.replace("_", "-"): state for name, state in states.items()}
-        lines = [f"NodeName={name} X=1 State={own.get(name, 'IDLE+CLOUD+POWERED_DOWN')} Y=1\n" for name in names]
+        lines = [
+            f"NodeName={name} X=1 State={own.get(name, 'IDLE+CLOUD+POWERED_DOWN')} Y=State=x Topology={OFF}\n"
+            for name in names
+        ]
         (self.cloud / "nodes").write_text("".join(lines))
 
     def scale(self, *arguments: str, **env: str) -> list[str]:
@@ -120,11 +124,9 @@ def test_suspended_node_takes_its_own_instance(scaler: Scaler) -> None:
     joined(scaler)
     scaler.nodes(train_0001="ALLOCATED+CLOUD", train_0002="IDLE+CLOUD+POWERING_DOWN")
     did = scaler.scale("suspend", "train-0002")
-    features = "train,h100,p5.48xlarge"
     assert did == [
         "terminate train-spot i-2",
-        f"scontrol update NodeName=train-0002 NodeAddr=train-0002 AvailableFeatures={features} "
-        f"ActiveFeatures={features} Topology=network:root:off",
+        f"scontrol update NodeName=train-0002 NodeAddr=train-0002 Topology={OFF}",
     ]
     assert scaler.scale("suspend", "train-0002") == [] and scaler.record("train-0001") == "train-spot i-1"
 
@@ -136,8 +138,42 @@ def test_vanished_instance_frees_its_node(scaler: Scaler) -> None:
     assert did == [
         "scontrol update NodeName=train-0001 State=DOWN Reason=instance i-1 is gone",
         "scontrol update NodeName=train-0001 State=POWER_DOWN_FORCE",
+        f"scontrol update NodeName=train-0001 NodeAddr=train-0001 Topology={OFF}",
     ]
     assert scaler.record("train-0001") == "" and scaler.scale("pass") == []
+
+
+def test_older_releases_are_given_back_their_features(tmp_path: Path) -> None:
+    scaler = Scaler(tmp_path, "22.05")
+    features = "AvailableFeatures=train,h100,p5.48xlarge ActiveFeatures=train,h100,p5.48xlarge"
+    joined(scaler)
+    scaler.group("train-spot", 1, "i-2 10.0.0.2")
+    assert scaler.scale("pass")[-1] == f"scontrol update NodeName=train-0001 NodeAddr=train-0001 {features}"
+    scaler.nodes(train_0002="IDLE+CLOUD+POWERING_DOWN")
+    assert scaler.scale("pass")[-1] == f"scontrol update NodeName=train-0002 NodeAddr=train-0002 {features}"
+    assert scaler.scale("pass") == []
+
+
+def test_lost_places_are_given_back(scaler: Scaler) -> None:
+    """Only to nodes that are off: one that is on has said its own."""
+    scaler.nodes(train_0002="ALLOCATED+CLOUD")
+    nodes = scaler.cloud / "nodes"
+    lines = nodes.read_text().splitlines(keepends=True)
+    for number in (0, 1, 2):
+        lines[number] = lines[number].replace(f" Topology={OFF}", "")
+    lines[3] = lines[3].replace(OFF, "network:root:nn-1")
+    nodes.write_text("".join(lines))
+    assert scaler.scale("pass") == [f"scontrol update NodeName=train-0001,train-0003,train-0004 Topology={OFF}"]
+
+
+def test_thousands_of_nodes_are_told_in_parts(scaler: Scaler) -> None:
+    """One argument of a program has at most 128 KiB: a pool of the largest size has more in its names."""
+    (scaler.cloud / "nodes").write_text("")
+    conf = scaler.root / "etc/slurm/cloud-nodes.conf"
+    conf.write_text(f"NodeName=huge-with-a-long-name-[0001-9000] Features=huge Topology={OFF} State=CLOUD\n")
+    created = [line.split()[2] for line in scaler.scale("pass") if line.startswith("scontrol create")]
+    names = [name for line in created for name in line.removeprefix("NodeName=").split(",")]
+    assert len(created) == 9 and len(set(names)) == 9000 and names[-1] == "huge-with-a-long-name-9000"
 
 
 def test_refusal_at_once_goes_to_the_next_group(scaler: Scaler) -> None:

@@ -53,11 +53,21 @@ def test_compute_node_joins(compute: BootMachine) -> None:
         f"-t {rules['home'].type} -o {rules['home'].options} fs-2:/fsx {compute.root}/home",
     ]
     update = [line for line in compute.calls("scontrol") if line.startswith("update")]
-    features = "train,h100,p5.48xlarge,net-nn-1,net-nn-2-3,zone-us-east-1a"
-    assert update == [
-        f"update NodeName=train-0003 AvailableFeatures={features} ActiveFeatures={features}",
-        "update NodeName=train-0003 Topology=network:root:nn-1:nn-2-3",
-    ]
+    # no features: a change of one node's would cost it its place
+    assert update == ["update NodeName=train-0003 Topology=network:root:nn-1:nn-2-3"]
+
+
+@pytest.mark.parametrize(("metadata", "place"), [("zone=us-east-1a", "zone-us-east-1a"), ("", "unknown")])
+def test_place_in_a_network_that_is_not_known(compute: BootMachine, metadata: str, place: str) -> None:
+    """The zone is all there is; the block of a scale-up domain stays."""
+    (compute.cloud / "metadata").write_text(f"id=i-1\naddress=10.0.0.9\nnetwork=\n{metadata}\n")
+    compute.fake(
+        "scontrol", 'echo "NodeName=train-0003 NodeAddr=10.0.0.9 State=IDLE Topology=network:root:off,scale-up:d2"'
+    )
+    compute.steps("identity", "bundle")
+    done = compute.steps("identity", "join", "place")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"update NodeName=train-0003 Topology=network:root:{place},scale-up:d2" in compute.calls("scontrol")
 
 
 def test_slurmd_command(compute: BootMachine) -> None:
@@ -89,7 +99,10 @@ def test_older_releases_get_features_only(tmp_path: Path) -> None:
     machine.steps("identity", "bundle")
     done = machine.steps("identity", "join", "place")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "Topology" not in " ".join(machine.calls("scontrol"))
+    features = "train,h100,p5.48xlarge,net-nn-1,net-nn-2-3,zone-us-east-1a"
+    assert [line for line in machine.calls("scontrol") if line.startswith("update")] == [
+        f"update NodeName=train-0003 AvailableFeatures={features} ActiveFeatures={features}"
+    ]
 
 
 def test_controller_starts(controller: BootMachine) -> None:

@@ -24,8 +24,15 @@ source "$root/opt/supercloud/cloud.sh"
 log() { echo "$(date -u +%FT%TZ) $*" >>"$root/var/log/slurm/scale.log"; }
 age() { echo $(($(date +%s) - $(stat -c %Y "$1"))); }
 
-declare -A pool_of block_of features_of place_of state_of node_of instances_of size_of record_instance record_group
+declare -A pool_of block_of features_of place_of state_of topology_of node_of instances_of size_of record_instance record_group
 declare -a nodes=() groups=()
+
+folded() { # NODE...: host lists of up to a thousand: 12,500 names are longer than one argument of a program may be
+    while [ $# -gt 0 ]; do
+        (IFS=, && scontrol show hostlist "${*:1:1000}")
+        shift $(($# < 1000 ? $# : 1000))
+    done
+}
 
 wanted_nodes() { # cloud-nodes.conf: what Slurm is to know, whatever happened to its state
     local line range name features place missing=()
@@ -46,10 +53,11 @@ wanted_nodes() { # cloud-nodes.conf: what Slurm is to know, whatever happened to
         done
         [ -n "${missing[*]}" ] || continue
         log "nodes ${missing[0]}...: told to Slurm"
-        # shellcheck disable=SC2086  # the rest of the line is a list of words
-        scontrol create NodeName="$(IFS=, && scontrol show hostlist "${missing[*]}")" ${line#* } >>"$root/var/log/slurm/scale.log" 2>&1 ||
-            log "Slurm refuses nodes of $range"
-        for name in "${missing[@]}"; do state_of[$name]=IDLE+CLOUD+POWERED_DOWN; done
+        while read -r name; do
+            # shellcheck disable=SC2086  # the rest of the line is a list of words
+            scontrol create NodeName="$name" ${line#* } >>"$root/var/log/slurm/scale.log" 2>&1 || log "Slurm refuses nodes $name"
+        done < <(folded "${missing[@]}")
+        for name in "${missing[@]}"; do state_of[$name]=IDLE+CLOUD+POWERED_DOWN topology_of[$name]=$place; done
     done <"$root/etc/slurm/cloud-nodes.conf"
     for name in "${!state_of[@]}"; do   # no longer in the spec: gone as soon as it is off
         [[ -z ${pool_of[$name]:-} && ${state_of[$name]} == *POWERED_DOWN* ]] || continue
@@ -58,10 +66,18 @@ wanted_nodes() { # cloud-nodes.conf: what Slurm is to know, whatever happened to
 }
 
 read_slurm() {
-    local name value text
+    local name value place text
     text=$(scontrol -o show nodes 2>&1) || case $text in *"not found"* | *"No nodes"*) text= ;; *) log "slurmctld does not answer: $text"; return 1 ;; esac
-    state_of=()
-    while read -r name value; do state_of[$name]=$value; done < <(sed -n 's/^NodeName=\([^ ]*\) .* State=\([^ ]*\).*/\1 \2/p' <<<"$text")
+    state_of=() topology_of=()
+    while read -r name value place; do
+        state_of[$name]=$value topology_of[$name]=$place
+    done < <(awk '/^NodeName=/ {
+        state = place = ""
+        for (word = 2; word <= NF; word++)
+            if ($word ~ /^State=/ && state == "") state = substr($word, 7)
+            else if ($word ~ /^Topology=/) place = substr($word, 10)
+        print substr($1, 10), state, place
+    }' <<<"$text")
     nodes=()
     wanted_nodes
 }
@@ -104,12 +120,14 @@ vanished() { # instances that are gone although Slurm did not ask for it: taken 
         forget "$node"
         case ${state_of[$node]:-} in
         *POWERING_UP*) log "$node: its instance $instance is gone before it joined" ;;
-        '' | *POWERED_DOWN* | *POWERING_DOWN*) ;;
+        '') ;;
+        *POWERED_DOWN* | *POWERING_DOWN*) nowhere "$node" ;;
         *)
             log "$node: its instance $instance is gone; what ran there is put back into the queue"
             scontrol update NodeName="$node" State=DOWN Reason="instance $instance is gone" || continue
             scontrol update NodeName="$node" State=POWER_DOWN_FORCE || true
             state_of[$node]=DOWN+POWERED_DOWN
+            nowhere "$node"
             ;;
         esac
     done
@@ -125,12 +143,34 @@ leave() { # exactly the instances of nodes that Slurm has suspended, or that did
             forget "$node"
             instances_of[$group]=$(sed "/^$instance /d" <<<"${instances_of[$group]}")
             size_of[$group]=$((size_of[$group] - 1))
-            # what is off is nowhere, and its address may soon be another's
-            scontrol update NodeName="$node" NodeAddr="$node" AvailableFeatures="${features_of[$node]}" \
-                ActiveFeatures="${features_of[$node]}" ${place_of[$node]:+Topology="${place_of[$node]}"} || log "$node: Slurm keeps its old place"
+            nowhere "$node"
         else
             log "$node: instance $instance of $group cannot be ended; trying again"
         fi
+    done
+}
+
+nowhere() { # NODE: what is off is nowhere, and its address may soon be another's
+    local own=(NodeAddr="$1") features=${features_of[$1]:-}
+    if [ -n "${place_of[$1]:-}" ]; then own+=(Topology="${place_of[$1]}"); topology_of[$1]=${place_of[$1]}
+    elif [ -n "$features" ]; then own+=(AvailableFeatures="$features" ActiveFeatures="$features"); fi
+    scontrol update NodeName="$1" "${own[@]}" || log "$1: Slurm keeps its old place"
+}
+
+astray() { # nodes that are off and have lost their place, as after a change of their features by hand (see step_place)
+    local node place
+    local -A lost=()
+    for node in "${nodes[@]}"; do
+        place=${place_of[$node]}
+        [[ -n $place && ${topology_of[$node]:-} != "$place" && ${state_of[$node]} == *POWERED_DOWN* ]] || continue
+        lost[$place]+="$node "
+    done
+    for place in "${!lost[@]}"; do
+        # shellcheck disable=SC2086  # names of nodes are words
+        while read -r node; do
+            if scontrol update NodeName="$node" Topology="$place"; then log "$node: put back to $place"
+            else log "$node: Slurm refuses the place $place"; fi
+        done < <(folded ${lost[$place]})
     done
 }
 
@@ -282,6 +322,7 @@ pass() {
     read_slurm && read_records && read_cloud || return 0
     vanished
     leave
+    astray
     pardon
     names
     refusals

@@ -10,7 +10,7 @@ step_identity() { # what the instance says of itself: id, type, zone, address, n
     declare -gA own=()
     mkdir -p "$root/run/supercloud"
     cloud_metadata >"$root/run/supercloud/metadata" || die "the metadata service does not answer"
-    while IFS='=' read -r key value; do own[$key]=$value; done <"$root/run/supercloud/metadata"
+    while IFS='=' read -r key value; do [ -z "$key" ] || own[$key]=$value; done <"$root/run/supercloud/metadata"
     [ -n "${own[id]:-}" ] || die "the metadata service gives no id"
     log "instance ${own[id]}, ${own[type]:-unknown type}, zone ${own[zone]:-unknown}, address ${own[address]:-unknown}"
 }
@@ -257,25 +257,30 @@ joined() { # slurmctld has heard of this start of slurmd and finds nothing wrong
     [[ -n $state && ! $state =~ POWERING_UP|POWERED_DOWN|NOT_RESPONDING|INVAL|UNKNOWN ]]
 }
 
-step_place() { # where the node is: a feature a level everywhere, and Slurm's own topology in releases that can be told
-    local node line level features=() tree=root
+step_place() { # where the node is: Slurm's own topology in releases that can be told, a feature a level in older ones
+    local node line level features tree=network:root
     # shellcheck source=/dev/null
     source "$root/etc/supercloud/node"
     # shellcheck disable=SC2153  # NODE and LINE are in that file
     node=$NODE line=$LINE
-    for level in ${own[network]:-}; do
-        level=${level//[^A-Za-z0-9_-]/-}
-        tree+=:$level
-        features+=("net-$level")
-    done
-    [ -z "${own[zone]:-}" ] || features+=("zone-${own[zone]}")
-    features=("$(sed -n 's/.*Features=\([^ ]*\).*/\1/p' <<<"$line")" "${features[@]}")
-    printf -v level '%s,' "${features[@]}"
-    asked update NodeName="$node" AvailableFeatures="${level%,}" ActiveFeatures="${level%,}" || die "features are refused"
-    [ -n "$TOPOLOGY" ] || return 0
-    [ "$tree" != root ] || { log "the cloud does not say where the instance is"; tree=root:unknown; }
+    local levels=()
+    for level in ${own[network]:-}; do levels+=("${level//[^A-Za-z0-9_-]/-}"); done
+    if [ -z "$TOPOLOGY" ]; then
+        features=$(sed -n 's/.*Features=\([^ ]*\).*/\1/p' <<<"$line")
+        for level in "${levels[@]}"; do features+=,net-$level; done
+        [ -z "${own[zone]:-}" ] || features+=,zone-${own[zone]}
+        asked update NodeName="$node" AvailableFeatures="$features" ActiveFeatures="$features" || die "features are refused"
+        return
+    fi
+    # Not as features too: before 26.11 a node whose features are changed alone loses its place when it is switched off,
+    # and a job of several nodes is refused when too few of them are in the tree (SchedMD's issue 51012).
+    if [ -z "${levels[*]}" ]; then
+        log "the cloud does not say where the instance is${own[zone]:+, but for its zone}"
+        levels=("${own[zone]:+zone-${own[zone]//[^A-Za-z0-9_-]/-}}")
+    fi
+    for level in "${levels[@]}"; do tree+=:${level:-unknown}; done
     # what else it is in, a scale-up domain, stays
-    tree=network:$tree$(asked -o show node "$node" | sed -n 's/.* Topology=network:[^, ]*\(,[^ ]*\).*/\1/p')
+    tree+=$(asked -o show node "$node" | sed -n 's/.* Topology=network:[^, ]*\(,[^ ]*\).*/\1/p')
     asked update NodeName="$node" Topology="$tree" || die "the topology $tree is refused"
     log "topology $tree"
 }

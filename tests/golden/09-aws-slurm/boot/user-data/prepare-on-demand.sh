@@ -31,7 +31,7 @@ STATE_LABEL=''
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=49578a20f6381136b289d91dee20fa12374684b21fd5578a4a5515d5254e140b
+DIGEST=ba4d837ef463716bd43adc2f8a38d97a6e7eb43fcb72a1677c05f5df59a57079
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash

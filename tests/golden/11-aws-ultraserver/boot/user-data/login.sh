@@ -31,7 +31,7 @@ STATE_LABEL=''
 TOPOLOGY=''
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=7bc6157d0c72213cc0e7324b1c38743a23f1721c9f672cce145415a8c28afc31
+DIGEST=7ee567d9ab88a6b9b63cdb15e12f617de0533a399bad3ea62d2952a618e205e5
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
