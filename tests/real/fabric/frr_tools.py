@@ -16,10 +16,8 @@ def debian(*programs_and_packages: tuple[str, str]) -> None:
     there = (shutil.which(program) or Path(program).exists() for program, _ in programs_and_packages)
     missing = [package for (_, package), found in zip(programs_and_packages, there, strict=True) if not found]
     if missing:
-        subprocess.run(["apt-get", "update", "-qq"], check=True)
-        subprocess.run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", *missing], check=True,
-                       env={"DEBIAN_FRONTEND": "noninteractive", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
-                       stdout=subprocess.DEVNULL)  # fmt: skip
+        program = Path(__file__).resolve().parents[1] / "packages.sh"
+        subprocess.run([program, *missing], check=True, stdout=subprocess.DEVNULL)
 
 
 @cache

@@ -29,7 +29,7 @@ RESTRICTED = """
 
 @pytest.fixture(scope="module", autouse=True)
 def installed() -> None:
-    subprocess.run([str(HERE / "opensm_install.sh")], check=True, capture_output=True, timeout=300)
+    subprocess.run([str(HERE / "opensm_install.sh")], check=True, capture_output=True, timeout=900)
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,7 @@ else
   arch=$(dpkg --print-architecture)
   if [ ! -x "$work/debian/usr/lib/go-1.19/bin/go" ]; then
     mkdir -p "$work/debian"
-    apt-get update -qq
+    flock -o /run/supercloud-packages.lock apt-get update -qq # beside another lane's
     (cd "$work/debian" && apt-get download -qq golang-1.19-go golang-1.19-src)
     for package in "$work"/debian/*.deb; do dpkg-deb --extract "$package" "$work/debian"; done
   fi

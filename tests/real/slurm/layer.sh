@@ -15,13 +15,15 @@ if [ ! -e "$layer/complete" ]; then
     mkdir -p "$layer/packages" "$layer/root"
     # apt in a mount namespace: its cache goes into the layer
     # shellcheck disable=SC2016  # for the shell inside
-    unshare -m --propagation private -- bash -euc '
+    # the lock of packages.sh: where ROOTFS is this machine's, another lane may be installing
+    flock -o /run/supercloud-packages.lock unshare -m --propagation private -- bash -euc '
         root=$1 packages=$2
         shift 2
         [ "$root" = / ] || { mount -t proc proc "$root/proc"; mount --bind /dev "$root/dev"; }
         mount --bind "$packages" "$root/var/cache/apt/archives"
         mkdir -p "$packages/partial"
         chroot "$root" apt-get install -y -q --download-only --no-install-recommends -o Acquire::Retries=5 \
+            -o DPkg::Lock::Timeout=600 \
             "$@"
     ' inner "$root" "$layer/packages" "$@" >&2
     for package in "$layer"/packages/*.deb; do dpkg-deb -x "$package" "$layer/root"; done
