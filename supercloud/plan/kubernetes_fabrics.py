@@ -101,8 +101,9 @@ def reach_of(plan: Plan, pool: PoolPlan, fabric: FabricPlan) -> Reach | None:
 
 def _functions(plan: Plan, fabric: FabricPlan) -> int:
     """As many as the rails' subnets have addresses for."""
+    halves = 2 if plan.networks and plan.networks.served(fabric.name) else 1  # servers have the upper half
     rooms = [
-        (subnet.block.num_addresses - 2) // max(1, subnet.hosts)
+        (subnet.block.num_addresses // halves - 2) // max(1, subnet.hosts)
         for subnet in (plan.networks.subnets if plan.networks else ())
         if subnet.fabric == fabric.name and subnet.role == "rail"
     ]

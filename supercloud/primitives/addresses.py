@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ..errors import InputError
 
@@ -26,6 +27,8 @@ class AddressRun:
     block: Block
     start: int
     count: int
+    PER_256: ClassVar[int] = _PER_256
+    """Hosts that are numbered in each 256 addresses."""
 
     def __getitem__(self, index: int) -> str:
         if not 0 <= index < self.count:

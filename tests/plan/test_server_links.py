@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -153,8 +155,6 @@ def test_names_addresses_and_variables_reach_the_files(tmp_path: Path) -> None:
 
 
 def test_a_server_says_what_the_plan_says(tmp_path: Path) -> None:
-    import subprocess
-
     plan = planned(tmp_path, fabric={"planes": 2})
     bundle = render(plan, "roce")
     tables: dict[str, set[str]] = {}
@@ -188,6 +188,36 @@ def test_flat_rails_of_infiniband_have_room_for_servers_too(tmp_path: Path) -> N
     assert all(grown[end.name] == end.address for end in found)
 
 
+def test_a_host_of_infiniband_works_its_addresses_out(tmp_path: Path) -> None:
+    plan = planned(tmp_path, 300, fabric={"kind": "infiniband", "switch": "nvidia-qm9700",
+                                          "services": [{"name": "wide", "count": 3, "links": 5}]})  # fmt: skip
+    assert plan.networks
+    script = tmp_path / "ipoib.sh"
+    script.write_text(render(plan, "infiniband")["storage/ipoib.sh"])
+
+    def said(host: str) -> list[str]:
+        out = subprocess.run(["bash", str(script), "show", host], capture_output=True, text=True, check=True).stdout
+        return [line.split()[2] for line in out.splitlines()]
+
+    of: dict[str, list[str]] = {}
+    for end in ends(plan):
+        of.setdefault(end.host, []).append(end.address)
+    for host, addresses in of.items():
+        assert [item.partition("/")[0] for item in said(host)] == addresses
+    rails = [subnet.block for subnet in plan.networks.subnets if subnet.role == "rail"]
+    for host, place in (("train-0001", 1), ("train-0250", 250), ("train-0251", 257), ("train-0300", 306)):
+        assert said(host) == [f"{rail.network_address + place}/{rail.prefixlen}" for rail in rails]
+    taken = [address for addresses in of.values() for address in addresses]
+    taken += [item.partition("/")[0] for host in plan.pools[0].hosts.part(0, 20) for item in said(host)]
+    assert len(set(taken)) == len(taken)
+    for host in ("train-0301", "nobody", "big-oss-0005", "train-2-0001"):
+        refused = subprocess.run(["bash", str(script), "show", host], capture_output=True, text=True)
+        assert refused.returncode == 2 and "is no host of storage" in refused.stderr
+    shellcheck = Path(sys.executable).with_name("shellcheck")
+    checked = subprocess.run([str(shellcheck), str(script)], capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout
+
+
 def test_bridged_networks_have_the_ordinary_addresses_and_nothing_routed(tmp_path: Path) -> None:
     from samples import EXAMPLES  # 07 has all four networks
 
@@ -206,6 +236,17 @@ def test_bridged_networks_have_the_ordinary_addresses_and_nothing_routed(tmp_pat
     }
     changed = planned(tmp_path, pools=pools, fabrics=[STORAGE, bridged])
     assert [item.path for item in changed.findings if item.check == "network-unused"] == ["fabrics[1].qos"]
+
+
+def test_a_name_that_dns_does_not_take(tmp_path: Path) -> None:
+    plan = planned(tmp_path, stores=[store("a" * 38)], fabric={})
+    assert not [item for item in plan.errors if item.check == "network-names"]
+    long = "fabric-for-storage-of-the-whole-house"
+    pools = [{"name": "train", "machine": "dgx-h100", "nodes": 8, "fabrics": [long]}]
+    plan = planned(tmp_path, stores=[store("a" * 38, fabric=long)], pools=pools,
+                   fabrics=[STORAGE | {"name": long, "role": "storage"}])  # fmt: skip
+    (finding,) = [item for item in plan.errors if item.check == "network-names"]
+    assert finding.path == "fabrics[0].name" and "DNS takes 63" in finding.problem
 
 
 @pytest.mark.parametrize(("subnet", "said"), [("172.20.0.0/24", "holds 0 rails"), ("172.20.0.0/23", "rails of")])

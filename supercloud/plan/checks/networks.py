@@ -11,6 +11,9 @@ from ..model import Plan
 from ..network_model import block_of
 from ..roles import is_routed, role_of
 
+# Letters of one label of a name (RFC 1035, 2.3.4).
+_LABEL = 63
+
 
 def network_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Two networks with the same addresses."""
@@ -119,4 +122,17 @@ def network_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                               "remove it, or make the fabric 'kind: roce'" if bridged else "remove it")  # fmt: skip
 
 
-CHECKS = (network_asn_shared, network_contract, network_overlap, network_paths, network_unused)
+def network_names(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A name of a server's port that DNS does not take."""
+    positions = {fabric.name: index for index, fabric in enumerate(plan.spec.fabrics)}
+    for item in plan.networks.servers if plan.networks else ():
+        last = f"{item.host(len(item.hosts) - 1)}-{item.fabric}" + (f"-{item.ports}" if item.ports > 1 else "")
+        if len(last) > _LABEL:
+            yield Finding(
+                "network-names", "error", f"fabrics[{positions[item.fabric]}].name",
+                f"{last} would be the name of a port of {item.name} and has {len(last)} letters, DNS takes {_LABEL}",
+                "give the fabric or the store a shorter name",
+            )  # fmt: skip
+
+
+CHECKS = (network_asn_shared, network_contract, network_names, network_overlap, network_paths, network_unused)

@@ -22,6 +22,12 @@ host,network,mac
 train-0001,in-band,02:00:00:00:01:01
 train-0001,bmc,02:00:00:00:02:01
 compute-leaf-001,switch,02:00:00:00:03:01
+home-nfs-0001,in-band,02:00:00:00:04:01
+home-nfs-0001,bmc,02:00:00:00:05:01
+"""
+STORAGE = """\
+storage:
+  - {name: home, kind: nfs, capacity: 50 TB, mount: /home, fabric: compute, servers: {machine: flash-24}}
 """
 SCRIPT = """\
 #!/bin/sh
@@ -42,11 +48,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     run("cp", "-r", str(EXAMPLE), str(folder / "spec"))
     (folder / "spec" / "macs.csv").write_text(MACS)
+    (folder / "spec" / "catalog" / "machines").mkdir(exist_ok=True)
+    run("cp", str(ROOT / "examples/07-storage/catalog/machines/flash-24.yaml"), str(folder / "spec/catalog/machines"))
     spec = folder / "spec" / "cluster.yaml"
-    spec.write_text(
-        spec.read_text().replace("{domain: roce-small.example}", "{domain: roce-small.example, macs: macs.csv}")
-    )
+    text = spec.read_text().replace("{domain: roce-small.example}", "{domain: roce-small.example, macs: macs.csv}")
+    spec.write_text(text + STORAGE)
     plan = sc.resolve(sc.load(spec))
+    assert not plan.errors, plan.errors
     sc.render(plan, "hosts").write(folder / "hosts")
     conf = (folder / "hosts" / "dnsmasq.conf").read_text().replace("/etc/supercloud", str(folder / "hosts"))
     (folder / "dnsmasq.conf").write_text(conf)
@@ -86,7 +94,7 @@ def test_dnsmasq_and_kea_accept_the_files(site: Path) -> None:
     run("kea-dhcp4", "-t", str(site / "hosts" / "kea-dhcp4.json"))
     reserved = json.loads((site / "hosts" / "kea-dhcp4.json").read_text())["Dhcp4"]["subnet4"]
     assert sorted(item["hostname"] for subnet in reserved for item in subnet["reservations"]) == [
-        "bmc-train-0001", "compute-leaf-001", "train-0001"]  # fmt: skip
+        "bmc-home-nfs-0001", "bmc-train-0001", "compute-leaf-001", "home-nfs-0001", "train-0001"]  # fmt: skip
 
 
 def asked(server: str, site: Path, *options: str) -> list[str]:
@@ -123,6 +131,9 @@ def test_names_and_addresses(server: str) -> None:
     assert dig("-x", "10.1.0.16") == "train-0016.roce-small.example."
     assert dig("bmc-train-0002.roce-small.example") == "100.64.0.2"
     assert dig("compute-spine-004.roce-small.example").startswith("100.80.")
+    assert dig("home-nfs-0001.roce-small.example") == "10.255.252.1"
+    for name in ("home-nfs-0001-compute", "home-nfs-0001-compute-2"):
+        assert dig("-x", dig(f"{name}.roce-small.example")) == f"{name}.roce-small.example."
     assert dig("nobody.roce-small.example") == ""
 
 
@@ -133,6 +144,8 @@ def test_ansible_reads_the_inventory(site: Path) -> None:
     assert listed["pool_train"]["hosts"] == [f"train-{number:04d}" for number in range(1, 17)]
     assert listed["rack_r01_01"]["hosts"] == ["train-0001", "train-0002"]
     assert len(listed["compute_leaf"]["hosts"]) == 16 and len(listed["compute_spine"]["hosts"]) == 4
+    assert listed["storage_home_nfs"]["hosts"] == ["home-nfs-0001"]
     values = listed["_meta"]["hostvars"]
+    assert values["home-nfs-0001"]["compute_ports"] == 2 and len(values["home-nfs-0001"]["compute_cidrs"]) == 2
     assert values["compute-leaf-016"]["network_system"] == "nvue"
     assert values["train-0016"]["accelerators"] == 8 and values["train-0016"]["domain"] == "roce-small.example"

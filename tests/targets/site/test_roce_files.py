@@ -271,8 +271,9 @@ def test_a_node_works_out_what_the_plan_says(tmp_path: Any) -> None:
             said = [(int(item[0]), int(item[1]), item[3], item[5]) for item in map(str.split, out.stdout.splitlines())]
             assert said == [(link.plane, link.nic, f"{link.address}/31", link.gateway)
                             for link in underlay.rails.links(node)]  # fmt: skip
-        refused = subprocess.run(["bash", str(script), "show", "train-9999"], capture_output=True, text=True)
-        assert refused.returncode == 2 and str(plan.pools[0].hosts) in refused.stderr
+        for stranger in ("train-9999", "train-2-0001"):
+            refused = subprocess.run(["bash", str(script), "show", stranger], capture_output=True, text=True)
+            assert refused.returncode == 2 and str(plan.pools[0].hosts) in refused.stderr
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -11,6 +11,7 @@ from ....primitives.bundle import Bundle, File
 from ....primitives.templates import fill
 from ....spec import Fabric as Declared
 from ....topology import Fabric as Wiring
+from .ipoib import ipoib_script
 from .partitions import partitions_text
 
 __all__ = ["render"]
@@ -25,6 +26,8 @@ def render(plan: Plan) -> Bundle:
         if fabric.kind == "infiniband" and fabric.tiers:
             declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
             files |= {f"{fabric.name}/{path}": text for path, text in _files(plan, fabric, declared)}
+            if plan.networks and any(item.fabric == fabric.name for item in plan.networks.subnets):
+                files[f"{fabric.name}/ipoib.sh"] = ipoib_script(plan, fabric)
     return Bundle(files)
 
 

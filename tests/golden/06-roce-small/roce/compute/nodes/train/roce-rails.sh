@@ -6,11 +6,12 @@
 #   roce-rails.sh ip         set them now, until the next boot
 # Each link has a route table of its own: what leaves from its address leaves over it, to the rails of its plane.
 set -euo pipefail
+shopt -s extglob
 
 how=${1:-show}
 name=${2:-$(hostname -s)}
 case $name in
-train-[0-9]*) number=$((10#${name#train-})) ;;
+train-+([0-9])) number=$((10#${name#train-})) ;;
 *) echo "$name is no node of train: they are called train-[0001-0016]" >&2; exit 2 ;;
 esac
 if ((number < 1 || number > 16)); then
