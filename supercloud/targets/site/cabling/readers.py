@@ -17,6 +17,7 @@ from typing import Any
 from ....errors import InputError
 from ....primitives import ibnetdiscover
 from .neighbour_tables import is_table, read_tables
+from .neighbour_text import is_text, read_text
 
 __all__ = ["Seen", "read_output"]
 
@@ -73,6 +74,8 @@ def _read(text: str, file: Path, seen: Seen | None) -> Seen:
     if text.lstrip()[0] in "{[":
         for device, data in _several(_json(text, file), file.stem):
             _neighbours(device, data, file, found)
+    elif is_text(text):
+        _note(file.stem, iter(read_text(text, str(file))), file, found)
     elif re.match(r"\s*lldp\.", text):
         _keyvalue(text, file, found)
     elif is_table(text):
@@ -81,7 +84,7 @@ def _read(text: str, file: Path, seen: Seen | None) -> Seen:
     else:
         line = next(number for number, item in enumerate(text.splitlines(), 1) if item.strip())
         raise InputError(
-            f"{file}:{line}: neither ibnetdiscover nor LLDP: lldpctl -f json, json0 or keyvalue, show lldp neighbors "
+            f"{file}:{line}: neither ibnetdiscover nor LLDP: lldpctl (plain, json, keyvalue), show lldp neighbors "
             "| json, show lldp table, nv show interface lldp"
         )
     return found

@@ -121,6 +121,22 @@ def nvue_json(rows: list[Row]) -> str:
     } | {"lo": {"type": "loopback"}})  # fmt: skip
 
 
+def plain(rows: list[Row]) -> str:
+    """lldpctl without options, as lldpd 1.0.16 prints it."""
+    rule = "-" * 79
+    lines = [rule, "LLDP neighbors:", rule]
+    for port, name, other in rows:
+        kind = "mac" if ":" in other else "ifname"
+        lines += [
+            f"Interface:    {port}, via: LLDP, RID: 2, Time: 0 day, 03:17:11", "  Chassis:     ",
+            "    ChassisID:    mac b0:cf:0e:aa:00:01", f"    SysName:      {name}.small.internal",
+            "    SysDescr:     Debian GNU/Linux 12 (bookworm)", "    MgmtIP:       100.80.0.1",
+            "    Capability:   Router, on", "  Port:        ", f"    PortID:       {kind} {other}",
+            f"    PortDescr:    {'ens1f0np0' if kind == 'mac' else other}", "    TTL:          120", rule,
+        ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
 FORMS: list[tuple[str, str, Callable[[list[Row]], str]]] = [
     ("sonic", "aliases", sonic),
     ("sonic", "system", sonic),
@@ -129,6 +145,8 @@ FORMS: list[tuple[str, str, Callable[[list[Row]], str]]] = [
     ("nvue", "system", nclu),
     ("nvue", "system", nvue_json),
     ("nvue", "system", json0),
+    ("nvue", "system", plain),
+    ("sonic", "aliases", plain),
     ("frr", "system", json0),
 ]
 
@@ -257,3 +275,12 @@ def test_a_neighbour_without_a_name_is_known_by_its_chassis(tmp_path: Path) -> N
     (tmp_path / "compute-leaf-001.json").write_text(json.dumps(data))
     (stranger,) = verify(plan, tmp_path / "compute-leaf-001.json").differences
     assert stranger.kind == "unknown" and "aa:bb:cc:00:11:22 is not in the plan" in stranger.problem
+
+
+@pytest.mark.parametrize(("cut", "said"), [(-200, "no line of dashes after the neighbour of"), (-130, "has no PortID")])
+def test_plain_text_that_was_cut(cut: int, said: str, tmp_path: Path) -> None:
+    text = plain([("swp1s0", "train-0001", "b8:3f:d2:12:34:56"), ("swp1s1", "train-0002", "b8:3f:d2:12:34:57")])
+    whole = text[:cut] if said.startswith("no line") else text[: text.rindex("    PortID")] + "-" * 79 + "\n"
+    (tmp_path / "compute-leaf-001.txt").write_text(whole)
+    with pytest.raises(InputError, match=rf"compute-leaf-001.txt:\d+: .*{said}"):
+        verify(plan_with("nvue"), tmp_path / "compute-leaf-001.txt")

@@ -1,0 +1,51 @@
+"""LLDP neighbours as lldpd prints them for people: ``lldpctl``, ``lldpcli show neighbors``, with or without details.
+
+Between rules, a block an interface: ``Interface:    swp1, via: LLDP, …``, then ``SysName:``, ``PortID:`` and so on.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ....errors import InputError
+
+__all__ = ["is_text", "read_text"]
+
+_TITLE = re.compile(r"^LLDP neighbou?rs:\s*$", re.MULTILINE)
+_INTERFACE = re.compile(r"^Interface:\s+([^,\s]+)")
+_FIELD = re.compile(r"^\s+(ChassisID|SysName|PortID|PortDescr):\s*(.*?)\s*$")
+_RULE = re.compile(r"^-{10,}\s*$")
+_ANY = "?"
+
+
+def is_text(text: str) -> bool:
+    """Whether a text may be such a list."""
+    return bool(_TITLE.search(text))
+
+
+def read_text(text: str, file: str) -> list[tuple[str, str, str]]:
+    """Port here, neighbour, its port. Raises InputError with the line where the text was cut off."""
+    lines = text.splitlines()
+    found: list[tuple[str, str, str]] = []
+    block: dict[str, str] = {}
+    port, began = "", 0
+    for number, line in enumerate([*lines, ""], 1):
+        head, field = _INTERFACE.match(line), _FIELD.match(line)
+        if head or (_RULE.match(line) and port):
+            if port:
+                found.append(_neighbour(port, block, f"{file}:{began}"))
+            port, began, block = (head[1] if head else ""), number, {}
+        elif field and port:
+            block.setdefault(field[1], field[2])
+    if port:
+        raise InputError(f"{file}:{len(lines)}: no line of dashes after the neighbour of {port}; the text was cut off")
+    return found
+
+
+def _neighbour(port: str, block: dict[str, str], place: str) -> tuple[str, str, str]:
+    """The neighbour's name, else its chassis; its port by the name of an interface, else by its description."""
+    if "PortID" not in block:
+        raise InputError(f"{place}: the neighbour of {port} has no PortID; the text was cut off or damaged")
+    kind, _, value = block["PortID"].partition(" ")
+    name = block.get("SysName") or block.get("ChassisID", "").partition(" ")[2] or _ANY
+    return port, name, value if kind == "ifname" else block.get("PortDescr") or value or _ANY
