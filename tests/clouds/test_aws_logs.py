@@ -74,7 +74,9 @@ def test_the_agent_is_started_once_and_again_when_it_is_dead(tmp_path: Path) -> 
     (_, start) = steps(graph("09-aws-slurm"))
     script = "\n".join(start["inputs"]["runCommand"]).replace(AGENT, str(tmp_path / "agent"))
     (tmp_path / "agent" / "etc").mkdir(parents=True)
-    program(tmp_path / "agent" / "bin" / "amazon-cloudwatch-agent-ctl", f"echo $@ >>{tmp_path}/calls; touch {tmp_path}/runs")
+    program(
+        tmp_path / "agent" / "bin" / "amazon-cloudwatch-agent-ctl", f"echo $@ >>{tmp_path}/calls; touch {tmp_path}/runs"
+    )
     program(tmp_path / "systemctl", f"test -e {tmp_path}/runs")
 
     def run() -> int:

@@ -10,7 +10,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import pulumi
 from pulumi_aws import cloudwatch, ssm
 
 from ..work import CLUSTER_TAG, Work
@@ -79,7 +78,11 @@ def _document(group: str) -> Mapping[str, Any]:
 
 def _agent(group: str) -> Mapping[str, Any]:
     files = [
-        {"file_path": path, "log_group_name": group, "log_stream_name": f"{{instance_id}}{path.removeprefix('/var/log')}"}
+        {
+            "file_path": path,
+            "log_group_name": group,
+            "log_stream_name": f"{{instance_id}}{path.removeprefix('/var/log')}",
+        }
         for path in LOG_FILES
     ]
     return {"agent": {"run_as_user": "root"}, "logs": {"logs_collected": {"files": {"collect_list": files}}}}

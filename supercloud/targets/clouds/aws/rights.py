@@ -86,7 +86,11 @@ def _common(state: s3.Bucket, watch: Watch) -> tuple[Statement, ...]:
     return (
         allow(["s3:GetObject"], [pulumi.Output.concat(state.arn, "/*")]),
         allow(["s3:ListBucket"], [state.arn]),  # without it, an object that is not there looks like one that is refused
-        *([allow(["logs:CreateLogStream", "logs:PutLogEvents", "logs:DescribeLogStreams"], streams)] if streams else []),
+        *(
+            [allow(["logs:CreateLogStream", "logs:PutLogEvents", "logs:DescribeLogStreams"], streams)]
+            if streams
+            else []
+        ),
     )
 
 
