@@ -6,7 +6,7 @@ from typing import Any
 import pulumi
 
 from supercloud import InputError
-from supercloud.pulumi import OUTPUTS, Cluster
+from supercloud.pulumi import OUTPUTS, Cluster, ClusterArgs
 
 HINT = "pulumi config set specFile FILE (relative to Pulumi.yaml), or write the spec itself under supercloud:spec"
 
@@ -25,9 +25,33 @@ def spec_of(config: pulumi.Config) -> Any:
     return spec or Path(__file__).parent.parent / file
 
 
+def structure_of(config: pulumi.Config, key: str, kind: type) -> Any:
+    """A list or a mapping of the configuration; None where there is none."""
+    try:
+        found = config.get_object(key)
+    except pulumi.ConfigTypeError:
+        found = config.get(key)
+    if found is not None and not isinstance(found, kind):
+        part = f"{key}[0]" if kind is list else f"{key}.NAME"
+        raise InputError(f"supercloud:{key} is no {kind.__name__}; pulumi config set --path 'supercloud:{part}' VALUE")
+    return found
+
+
+def arguments_of(config: pulumi.Config) -> ClusterArgs:
+    """What the cluster is made of."""
+    return {
+        "spec": spec_of(config),
+        "ssh_key": config.get("sshKey"),
+        "node_role": config.get("nodeRole"),
+        "admins": structure_of(config, "admins", dict),
+        "notify": structure_of(config, "notify", list),
+        "protect": config.get_bool("protect"),
+    }
+
+
 config = pulumi.Config("supercloud")
 try:
-    cluster = Cluster(config.get("name") or "cluster", {"spec": spec_of(config), "protect": config.get_bool("protect")})
+    cluster = Cluster(config.get("name") or "cluster", arguments_of(config))
 except InputError as error:
     raise pulumi.RunError(str(error)) from None  # all findings, and no traceback
 for output in OUTPUTS:

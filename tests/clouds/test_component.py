@@ -264,6 +264,18 @@ def test_the_stack_is_configured_by_a_file_or_a_spec(tmp_path: Path) -> None:
     assert set(by_spec.exports) == set(OUTPUTS)
 
 
+def test_a_stack_passes_on_existing_things() -> None:
+    config = {"specFile": "examples/10-aws-eks/cluster.yaml", "notify": ["ops@example.com"], "sshKey": "mine",
+              "admins": {"ops": "arn:aws:iam::1:role/ops"}, "nodeRole": "arn:aws:iam::1:role/nodes"}  # fmt: skip
+    found = record(program_at(ROOT / "stacks"), config=config, project="supercloud")
+    assert found.one("aws:eks/accessEntry:AccessEntry").inputs["principalArn"] == "arn:aws:iam::1:role/ops"
+    assert found.one("aws:sns/topicSubscription:TopicSubscription").inputs["endpoint"] == "ops@example.com"
+    assert {entry.inputs["nodeRoleArn"] for entry in found.of_type("aws:eks/nodeGroup:NodeGroup")} == {
+        "arn:aws:iam::1:role/nodes"}  # fmt: skip
+    keys = {entry.inputs.get("keyName") for entry in found.of_type("aws:ec2/launchTemplate:LaunchTemplate")}
+    assert keys == {"mine"}
+
+
 @pytest.mark.parametrize(
     ("config", "words"),
     [
@@ -271,6 +283,8 @@ def test_the_stack_is_configured_by_a_file_or_a_spec(tmp_path: Path) -> None:
         ({"spec": small(), "specFile": "examples/09-aws-slurm/cluster.yaml"}, "which one?"),
         ({"spec": "cluster.yaml"}, "say which file has it"),
         ({"specFile": "examples/none.yaml"}, "No such file"),
+        ({"spec": small(), "notify": "ops@example.com"}, "supercloud:notify is no list"),
+        ({"spec": small(), "admins": ["arn:aws:iam::1:role/ops"]}, "supercloud:admins is no dict"),
         ({"specFile": "examples/01-minimal/cluster.yaml"}, "stands at a site of its own"),
     ],
 )

@@ -41,7 +41,8 @@ class ClusterArgs(TypedDict):
     ssh_key: NotRequired[pulumi.Input[str] | None]
     """An existing key pair for logins and controllers."""
     node_role: NotRequired[pulumi.Input[str] | None]
-    """An existing role for nodes as the provider addresses it (an ARN), instead of one that may do what nodes need."""
+    """An existing role for nodes as the provider addresses it (an ARN), instead of one that may do what nodes need:
+    under Slurm read the bucket ``state`` and the cluster's secret, write logs and be reached by the session service."""
     admins: NotRequired[dict[str, pulumi.Input[str]] | None]
     """Who may administer the Kubernetes cluster, by a name of yours, besides whoever creates it."""
     notify: NotRequired[list[str] | None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
+from subprocess import Popen
 
 import pytest
 from engine import Engine, kill
@@ -15,10 +16,12 @@ from subjects import TOY, Subject
 NO_CAPACITY = "InsufficientCapacity: there is none left in us-east-1a"
 
 
-def until(question: Callable[[], object], seconds: float = 60.0) -> None:
-    """Wait for something to come true."""
+def until(question: Callable[[], object], process: Popen[str] | None = None, seconds: float = 240.0) -> None:
+    """Wait for something to come true, as long as the process runs that is to bring it about."""
     end = time.monotonic() + seconds
     while not question():
+        if process and process.poll() is not None:
+            pytest.fail(f"it ended before that:\n{process.stdout.read() if process.stdout else ''}")
         assert time.monotonic() < end, "it never came true"
         time.sleep(0.02)
 
@@ -50,7 +53,7 @@ def test_a_killed_command_line_leaves_nothing_twice(start: Callable[..., Engine]
     go_on = engine.folder / "go-on"
     engine.faults.plan(Fault("create", subject.slow, hold=str(go_on)))
     process = engine.start("up", "--yes", "--skip-preview")
-    until(engine.faults.struck)
+    until(engine.faults.struck, process)
     kill(process)
     go_on.touch()  # the cloud goes on with what it was asked for
     until(lambda: engine.cloud.objects(subject.slow))
@@ -87,7 +90,7 @@ def test_an_interrupt_is_clean(engine: Engine, subject: Subject):
     go_on = engine.folder / "go-on"
     engine.faults.plan(Fault("create", subject.slow, hold=str(go_on)))
     process = engine.start("up", "--yes", "--skip-preview")
-    until(engine.faults.struck)
+    until(engine.faults.struck, process)
     process.send_signal(2)
     go_on.touch()
     output, _ = process.communicate(timeout=120)

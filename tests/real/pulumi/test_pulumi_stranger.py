@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from engine import Engine
+from engine import Engine, changed
+from samples import ROOT
 from subjects import CLUSTER
 
 SMALL = {
@@ -64,6 +65,14 @@ def test_a_spec_in_the_configuration_and_a_second_stack(engine: Engine) -> None:
     second = engine.preview()
     assert first["changeSummary"] == second["changeSummary"] and first["changeSummary"]["create"] > 50
     assert {step["urn"].split("::")[0] for step in second["steps"]} == {"urn:pulumi:second"}
+
+
+@pytest.mark.parametrize("example", ["10-aws-eks", "11-aws-ultraserver"])
+def test_other_examples_become_what_the_preview_said(engine: Engine, example: str) -> None:
+    engine.configure({"supercloud:specFile": str(ROOT / "examples" / example / "cluster.yaml")})
+    announced = changed(engine.preview()["changeSummary"])
+    assert engine.up() == announced and announced.keys() == {"create"}
+    engine.run("preview", "--refresh", "--expect-no-changes")
 
 
 def test_two_clusters_live_in_one_program(program: Callable[..., Engine]) -> None:

@@ -33,13 +33,19 @@ def _configured() -> dict[str, Any]:
     """Settings of the stack's ``aws:`` configuration; what is a secret there stays one."""
     config = pulumi.Config("aws")
     known = inspect.signature(aws.Provider._internal_init).parameters
-    found = {}
-    for name in known.keys() - {"__self__", "resource_name", "opts"}:
-        value = config.get(_camel(name))
-        if value is not None:
-            plain = json.loads(value) if re.match(r"\s*[\[{]|(true|false|\d+)$", value) else value
-            found[name] = pulumi.Output.secret(plain) if is_config_secret(f"aws:{_camel(name)}") else plain
+    found: dict[str, Any] = {}
+    for name in sorted(known.keys() - {"__self__", "resource_name", "opts"}):
+        key = _camel(name)
+        if is_config_secret(f"aws:{key}"):
+            found[name] = config.require_secret(key).apply(_parsed)
+        elif (value := config.get(key)) is not None:
+            found[name] = _parsed(value)
     return found
+
+
+def _parsed(value: str) -> Any:
+    """Lists, mappings, truth and numbers are JSON in a configuration; everything else is text."""
+    return json.loads(value) if re.match(r"\s*[\[{]|(true|false|\d+)$", value) else value
 
 
 def _camel(name: str) -> str:
