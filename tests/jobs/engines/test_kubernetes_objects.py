@@ -174,6 +174,14 @@ def test_the_same_job_for_volcano(made: Callable[..., dict[str, Any]]) -> None:
     assert group["template"]["spec"]["activeDeadlineSeconds"] == 3600
 
 
+@pytest.mark.parametrize("retries", [0, 3])
+def test_volcano_never_starts_a_part_of_a_gang_anew(made: Callable[..., dict[str, Any]], retries: int) -> None:
+    """Its controller fails a job at ``retryCount >= maxRetry``, and takes a maxRetry of 0 for 3."""
+    spec = made(resolve(loads(VOLCANO)), retries=retries, accelerators={"type": "h100", "count": 16})["spec"]
+    assert spec["maxRetry"] == retries + 1
+    assert spec["policies"][0] == {"event": "PodEvicted", "action": "RestartJob"}
+
+
 @pytest.mark.parametrize(
     ("fields", "said"),
     [

@@ -30,11 +30,11 @@ def expanded(text: str, known: dict[str, str]) -> str:
     return _REFERENCE.sub(lambda hit: "$" if hit[0] == "$$" else known.get(hit[1], hit[0]), text)
 
 
-def run(pod: Json) -> str:
+def run(pod: Json, check: bool = True) -> str:
     """What the command of a pod's container prints, run here."""
     known = variables(pod)
     container = pod["spec"]["containers"][0]
     words = [expanded(word, known) for word in (*container["command"], *container.get("args", ()))]
     done = subprocess.run(words, env={"PATH": "/usr/bin:/bin", **known}, capture_output=True, text=True, timeout=30)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0 or not check, done.stderr
     return done.stdout

@@ -1,0 +1,56 @@
+"""A Python function as a job on Kubernetes: its pods' command is run here, and KWOK's nodes show what it printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jobs import called
+from kube_pods import run
+from kube_world import World
+
+from supercloud.jobs.functions import Call, Executor, RemoteTraceback
+from supercloud.jobs.store import Store
+
+PODS = "/api/v1/namespaces/llm/pods"
+
+
+@pytest.fixture
+def executor(cluster: World, tmp_path: Path) -> Iterator[Executor]:
+    cluster_log = cluster.lab.folder / "pod.log"
+    kept = cluster_log.read_text()
+    fields = {"image": "registry.example.com/python:3", "tenant": "llm", "accelerators": {"type": "h100", "count": 16}}
+    with Store(tmp_path / "state") as store:
+        yield Executor(cluster.plan, engine="kubernetes", store=store, **fields)
+    cluster_log.write_text(kept)
+
+
+@pytest.fixture
+def call(cluster: World, executor: Executor) -> Callable[..., Call]:
+    """Call a function: its pods are made, their command is run, and what it printed is the log of all pods."""
+
+    def made(function: Any, *args: Any) -> Call:
+        there = executor.submit(function, *args)
+        pods = cluster.lab.until(lambda: len(found := list(cluster.lab.api.pages(PODS))) == 2 and found, 60)
+        printed = "".join(run(pod, check=False) for pod in pods)
+        lines = [f"2026-01-01T00:00:{number:02d}.000000000Z stdout F {line}\n"
+                 for number, line in enumerate(printed.splitlines())]  # fmt: skip
+        (cluster.lab.folder / "pod.log").write_text("".join(lines))
+        return there
+
+    return made
+
+
+def test_what_it_returns_comes_back(call: Callable[..., Call]) -> None:
+    there = call(called.add, 40)
+    assert there.result(60) == 42
+    assert set("".join(there.logs()).splitlines()) == {"adding on rank 0", "adding on rank 1"}
+
+
+def test_what_it_raises_comes_back(call: Callable[..., Call]) -> None:
+    there = call(called.fail, "missing")
+    with pytest.raises(KeyError, match="missing") as caught:
+        there.result(60)
+    assert isinstance(caught.value.__cause__, RemoteTraceback)
