@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supercloud.facility import SCHEMES, Circuits, Feeds, breaker_for, circuit_power, losses, supplies_left
+from supercloud.facility import (
+    SCHEMES,
+    Circuits,
+    Feeds,
+    at_load,
+    breaker_for,
+    circuit_power,
+    losses,
+    paths_of,
+    supplies_left,
+)
 from supercloud.primitives.quantity import Current, Power, Voltage
 
 
@@ -44,6 +54,16 @@ def test_published_circuits_of_dgx_b200_racks() -> None:
     assert two * 2 >= Power("28.6 kW") and two < Power("28.6 kW")
     assert four * 2 >= Power("57.2 kW") and four < Power("57.2 kW")
     assert two >= Power("14.3 kW") and four >= Power("28.6 kW")
+
+
+def test_paths_and_part_load() -> None:
+    assert [paths_of(*pair) for pair in (("2N", 4), ("3N/2", 6), ("N+1", 5), ("2N", 2), ("N", 1))] == [2, 3, 5, 2, 1]
+    assert Circuits(4, 4, Power("10 kW"), paths_of("2N", 4)).after_loss == Power("20 kW")
+    assert Circuits(4, 4, Power("10 kW")).after_loss == Power("30 kW")
+    curve = ((0.25, 0.94), (0.5, 0.96), (1.0, 0.95))
+    loads = (0.0, 0.25, 0.4, 0.75, 1.2)
+    assert [at_load(curve, load) for load in loads] == pytest.approx([0.94, 0.94, 0.952, 0.955, 0.95])
+    assert at_load((), 0.5) is None
 
 
 def test_supplies_over_feeds() -> None:

@@ -50,6 +50,19 @@ CASES: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
             "air of 30 °C is 5 K above what class H1 allows (25 °C)", "at most 25 °C"),
     "cold air": ("cooling-air-class", "error", {"cooling": {"supply": "9 °C", "air_class": "a2"}},
                  "1 K below", "10 °C"),
+    "supplies over two paths of four feeds": (
+        "power-supplies", "warning", {"power": {"redundancy": "2N", "feeds": 4}},
+        "split 3+3 over the 2 paths of 4 feeds the loss of one leaves 3, 1 too few", "set redundancy: 3N/2 with feeds: 3"),
+    "sun": ("energy-source", "error",
+            {"energy": {"sources": [{"name": "sun", "kind": "on-site", "share": 0.5, "power": "1 MW",
+                                     "capacity_factor": 0.12}]}},
+            "688.98 kW on average, 568.98 kW over the 120 kW that 1 MW of sun give", "set share: 0.087"),
+    "floor": ("rack-floor", "error", {"rack": {"type": "eia-42u"}, "floor": "400 kg"},
+              "a rack of train weighs 652.25 kg, 252.25 kg over the 400 kg", "set nodes: 3"),
+    "door": ("rack-door", "error", {"rack": {"type": "eia-42u"}, "door": "1.9 m"}, "1.991 m tall, 91 mm over", "lower"),
+    "dense": ("cooling-density", "warning", {"rack": {"type": "eia-42u"}}, "draws 51 kW, 1 kW over the 50 kW", "rear-door"),
+    "class of water for air": ("cooling-air-class", "error", {"cooling": {"air_class": "W32"}},
+                               "a class of liquid", "one of A1"),
     "no such class": ("cooling-air-class", "error", {"cooling": {"air_class": "a9"}}, "a9", "a1"),
 }  # fmt: skip
 WET: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
@@ -60,6 +73,12 @@ WET: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
                            "L/min over the 1000 L/min there is", "rise be"),
     "rise too large": ("cooling-flow", "warning", {"step": "15 K"},
                        "short of what dgx-gb200 asks for (1.5 L/min)", "10.1 K"),
+    "no way out": ("cooling-method", "error", {"kind": "air"},
+                   "its racks by air: 918.72 kW have no way out", "facility.cooling.kind to direct-liquid"),
+    "no way out through doors": ("cooling-method", "error", {"kind": "rear-door"}, "by rear-door: 918.72 kW", "direct-"),
+    "few units in zones of unlike size": (
+        "cooling-cdu", "error", {"cdu": "nvidia-qualified", "cdus": 2, "zone": 6},
+        "in zone 1: with 1 failed 1 of 2 are left (600 kW of 689.04 kW, 89.04 kW short", "set cdus: 3"),
     "no rise": ("cooling-flow", "error", {"step": "0 K"}, "carries no heat", "10 K"),
     "few units": ("cooling-cdu", "error", {"cdu": "coolit-chx2000", "cdus": 1}, "0 W of 918.72 kW, 918.72 kW short; "
                   "0 L/min of 1378.08 L/min", "set cdus: 2"),
@@ -84,6 +103,38 @@ def test_bad_water(tmp_path: Path, case: str) -> None:
         assert finding.level == level and said in finding.problem and advice in finding.hint
         return
     _expect(plan, check, level, said, advice)
+
+
+def test_the_class_of_water_that_is_declared(tmp_path: Path) -> None:
+    """The catalog does not say what a GB300 takes: it is said so, or checked against the class that is declared."""
+    liquid: dict[str, Any] = {"rack": {"type": "eia-48u"}, "cooling": LIQUID | {"supply": "46 °C"}}
+    pools = [{"name": "train", "machine": "dgx-gb300", "nodes": 36}]
+    plan = hall(tmp_path, pools=pools, fabrics=[], **liquid)
+    assert "46 °C is not checked" in of(plan, "cooling-class-unknown")[0] and not of(plan, "cooling-supply")
+    liquid["cooling"] |= {"water_class": "w45"}
+    plan = hall(tmp_path, pools=pools, fabrics=[], **liquid)
+    assert of(plan, "cooling-supply") == ["46 °C is 1 K above what class W45 allows (45 °C)"]
+    assert not of(plan, "cooling-class-unknown")
+
+
+def test_racks_of_one_hall_are_cooled_in_their_own_way(tmp_path: Path) -> None:
+    """By hand: 16 DGX B200 through doors, 36 trays of GB200 at 0.87 in the liquid, 5 H100 in the air of the room."""
+    eia = {"type": "eia-48u"}
+    pools = [
+        {"name": "doors", "machine": "dgx-b200", "nodes": 16, "rack": eia | {"nodes": 2, "cooling": "rear-door"}},
+        {"name": "plates", "machine": "dgx-gb200", "nodes": 36},
+        {"name": "room", "machine": "dgx-h100", "nodes": 5, "rack": eia | {"nodes": 4, "cooling": "air"}},
+    ]
+    plan = hall(tmp_path, pools=pools, fabrics=[], rack=eia, cooling=LIQUID | {"supply": "30 °C"})
+    assert plan.facility and plan.facility.heat and not of(plan, "cooling-method"), plan.findings
+    heat = plan.facility.heat.heat
+    assert (heat.door.to("kW"), heat.liquid.to("kW")) == (16 * 14.3, pytest.approx(264 * 0.87))
+    assert heat.air.to("kW") == pytest.approx(264 * 0.13 + 51) and heat.total == plan.facility.it
+    assert [group.cooling for group in plan.facility.racks] == ["rear-door", "direct-liquid", "air"]
+    # without a way of its own the pool is told where to say it, not to change the hall of the others
+    (finding,) = (item for item in hall(tmp_path, pools=[pools[1], {"name": "b", "machine": "dgx-b200", "nodes": 2}],
+                                        fabrics=[], rack=eia, cooling=LIQUID).findings if item.check == "cooling-method")  # fmt: skip
+    assert finding.level == "warning" and "set pools[1].rack.cooling to air" in finding.hint
 
 
 def _expect(plan: Any, check: str, level: str, said: str, advice: str) -> None:
@@ -193,6 +244,11 @@ def test_power_shelves_take_units(tmp_path: Path) -> None:
     assert plan.facility and plan.layout and not plan.errors
     group = plan.facility.racks[0]
     assert (group.nodes_per_rack, group.shelves) == (5, 3), "five of 8 units and 7.2 kW, two shelves and one to spare"
+    # what the shelves lose is drawn by the racks and leaves in their air: 8 x 7.2 kW at 97.5 %
+    assert plan.facility.it.to("kW") == pytest.approx(57.6 / 0.975) and group.busbar is not None
+    assert group.busbar.to("kW") == 36 and group.power.to("kW") == pytest.approx(36 / 0.975)
+    assert plan.facility.heat and plan.facility.heat.heat.total == plan.facility.it
+    assert sum(rack.power.base for rack in plan.layout.racks) == plan.facility.it.base
     (shelf,) = (item for item in plan.layout.racks[0].items if item.what == "power-shelf")
     assert (shelf.unit, shelf.count) == (46, 3)
 

@@ -154,6 +154,32 @@ def test_half_of_the_shelves_carry_a_gb200_rack_but_not_a_gb300(tmp_path: Path) 
     assert "dgx-gb300" in of(plan, "cooling-split-unknown")[0]
 
 
+def test_a_gb300_rack_draws_what_its_maker_prints(tmp_path: Path) -> None:
+    """142 kW a rack: the managed budget of its trays, 18 x 7.5 kW, leaves out switches, shelves and fans."""
+    plan = hall(tmp_path, rack={"type": "eia-48u"}, cooling={"kind": "direct-liquid"}, fabrics=[],
+                pools=[{"name": "train", "machine": "dgx-gb300", "nodes": 18 * 8}])  # fmt: skip
+    assert plan.facility and plan.layout and plan.facility.nodes == Power("1136 kW") == plan.facility.it
+    assert {rack.power for rack in plan.layout.racks} == {Power("142 kW")} == {plan.facility.racks[0].power}
+
+
+def test_zones_of_the_layout_are_those_of_the_units(tmp_path: Path) -> None:
+    """Eight racks in zones of five: five and three, not four and four."""
+    plan = nvl72(tmp_path, cooling={"cdu": "coolit-chx2000", "zone": 5})
+    assert plan.layout and plan.facility and plan.facility.heat and plan.facility.heat.loop
+    assert [rack.zone for rack in plan.layout.racks if rack.kind == "compute"] == [0] * 5 + [1] * 3
+    heats = [round(heat.to("kW"), 2) for heat in plan.facility.heat.loop.heats]
+    assert heats == [round(5 * 114.84, 2), round(3 * 114.84, 2)]
+
+
+def test_a_leaf_stands_with_its_nodes_only_within_the_limit_of_the_rack(tmp_path: Path) -> None:
+    """Two H100 and an SN5610 draw 22.48 kW: in a rack of 21 kW the leaves go to racks of their own."""
+    clos = [{"name": "compute", "kind": "roce", "shape": "clos", "switch": "nvidia-sn5610", "su": 2, "leaf_up": 16}]
+    for limit, top in (("22.5 kW", ("compute",)), ("21 kW", ())):
+        plan = hall(tmp_path, nodes=8, fabrics=clos, rack={"type": "eia-48u", "nodes": 2, "power": limit})
+        group = plan.facility.racks[0] if plan.facility else None
+        assert group and group.limit and group.power <= group.limit and group.top == top, plan.findings
+
+
 def test_distribution_units_of_twelve_racks(tmp_path: Path) -> None:
     """CoolIT draws one CHx2000 on twelve racks; with one to spare, that makes two."""
     plan = nvl72(tmp_path, 12 * 18, cooling={"cdu": "coolit-chx2000"})
