@@ -1,7 +1,8 @@
 """Hours of weather: read from CSV or EPW, and how many of them cool for free.
 
 CSV: a header with ``dry_bulb`` (°C) and, where a tower is asked for, ``wet_bulb`` (°C) or ``relative_humidity`` (%);
-one line an hour. EPW: the hourly file of EnergyPlus, eight lines of header, dry bulb in column 7, relative humidity in
+one line an hour. Lines of description may stand before the header and, after an empty line, behind the hours, and the names that weather services use are known,
+too (``_NAMES``). EPW: the hourly file of EnergyPlus, eight lines of header, dry bulb in column 7, relative humidity in
 column 9 (https://designbuilder.co.uk/cahelp/Content/EnergyPlusWeatherFileFormat.htm).
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +20,17 @@ __all__ = ["Weather", "WeatherError", "column_of", "free_hours", "parse_weather"
 _EPW_HEADER, _EPW_DRY, _EPW_HUMIDITY = 8, 6, 8
 _EPW_MISSING = {_EPW_DRY: 99.9, _EPW_HUMIDITY: 999.0}
 _COLDEST, _HOTTEST = -90.0, 70.0
+_MOIST = 110.0  # instruments print a little more than 100 %; EPW allows 110
+_PREAMBLE = 40
+"""Lines before a header at most."""
+
+# What a column is -> its names, without units and with signs made to underscores: ours, those of the hourly files of
+# PVGIS (T2m, RH), TMY3 (Dry-bulb (C), RHum (%)), Open-Meteo (temperature_2m (°C)), Meteostat (temp, rhum).
+_NAMES = {
+    "dry": ("dry_bulb", "dry_bulb_temperature", "t2m", "temperature_2m", "temp", "temp_air", "temperature"),
+    "wet": ("wet_bulb", "wet_bulb_temperature", "wet_bulb_temperature_2m"),
+    "moist": ("relative_humidity", "relative_humidity_2m", "rh", "rhum", "humidity"),
+}
 
 
 class WeatherError(ValueError):
@@ -71,6 +84,7 @@ def _epw(text: str) -> Weather:
         if air == _EPW_MISSING[_EPW_DRY] or humidity == _EPW_MISSING[_EPW_HUMIDITY]:
             raise WeatherError(f"line {number} is marked as missing")
         _plausible(air, number)
+        _possible(humidity, number)
         dry.append(air)
         wet.append(min(air, wet_bulb(air, humidity)))
     if not dry:
@@ -79,28 +93,55 @@ def _epw(text: str) -> Weather:
 
 
 def _table(text: str) -> Weather:
-    lines = csv.reader(text.splitlines())
-    head = [name.strip().lower() for name in next(lines, [])]
-    if "dry_bulb" not in head:
+    rows = text.splitlines()
+    start, head = _header(rows)
+    end = next((at for at in range(start + 2, len(rows)) if not rows[at].strip()), len(rows))
+    dry_at, wet_at, humid_at = (_column(head, kind) for kind in ("dry", "wet", "moist"))
+    if dry_at is None:
         raise WeatherError("its first line names no column 'dry_bulb'; an EPW file begins with 'LOCATION,'")
-    dry_at = head.index("dry_bulb")
-    wet_at = head.index("wet_bulb") if "wet_bulb" in head else None
-    humid_at = head.index("relative_humidity") if "relative_humidity" in head else None
+    second_at = humid_at if wet_at is None else wet_at
     dry, wet = array("d"), array("d")
-    for number, row in _rows(lines):
+    for number, row in _rows(csv.reader(rows[start + 1 : end], delimiter=_delimiter(rows[start])), start + 2):
         try:
             air = float(row[dry_at])
-            if wet_at is not None:
-                wet.append(float(row[wet_at]))
-            elif humid_at is not None:
-                wet.append(min(air, wet_bulb(air, float(row[humid_at]))))
+            second = float(row[second_at]) if second_at is not None else None
         except (IndexError, ValueError):
             raise WeatherError(f"line {number} is no row of numbers: {','.join(row)[:60]!r}") from None
         _plausible(air, number)
+        if second is not None and wet_at is not None:
+            if second > air + 0.5:  # half a degree is what rounding makes
+                raise WeatherError(f"line {number}: a wet bulb of {second:g} °C over a dry bulb of {air:g} °C")
+            wet.append(second)
+        elif second is not None:
+            _possible(second, number)
+            wet.append(min(air, wet_bulb(air, second)))
         dry.append(air)
     if not dry:
         raise WeatherError("it has no hours")
     return Weather(dry, wet if wet else None)
+
+
+def _delimiter(line: str) -> str:
+    return ";" if line.count(";") > line.count(",") else ","
+
+
+def _header(rows: Sequence[str]) -> tuple[int, list[str]]:
+    """Where the header is and the columns it names: the first line with a dry bulb among those that may be it."""
+    for number, line in enumerate(rows[:_PREAMBLE]):
+        head = [_plain(name) for name in next(csv.reader([line], delimiter=_delimiter(line)), [])]
+        if _column(head, "dry") is not None:
+            return number, head
+    return 0, []
+
+
+def _plain(name: str) -> str:
+    """A column's name without its unit: ``Dry-bulb (C)`` is ``dry_bulb``."""
+    bare = re.sub(r"[(\[].*", "", name.strip().lower())
+    return re.sub(r"[^a-z0-9]+", "_", bare).strip("_")
+
+
+def _column(head: Sequence[str], kind: str) -> int | None:
+    return next((head.index(name) for name in _NAMES[kind] if name in head), None)
 
 
 def column_of(text: str, *names: str) -> Sequence[float]:
@@ -124,13 +165,18 @@ def column_of(text: str, *names: str) -> Sequence[float]:
     return values
 
 
-def _rows(lines: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
-    return ((number, row) for number, row in enumerate(lines, 2) if row and not row[0].startswith("#"))
+def _rows(lines: Iterator[list[str]], first: int = 2) -> Iterator[tuple[int, list[str]]]:
+    return ((number, row) for number, row in enumerate(lines, first) if row and not row[0].startswith("#"))
 
 
 def _plausible(air: float, number: int) -> None:
     if not _COLDEST <= air <= _HOTTEST:
         raise WeatherError(f"line {number}: {air:g} °C is no weather on Earth")
+
+
+def _possible(humidity: float, number: int) -> None:
+    if not 0 <= humidity <= _MOIST:
+        raise WeatherError(f"line {number}: a relative humidity of {humidity:g} %")
 
 
 def free_hours(temperatures: Sequence[float], limit: float) -> int:

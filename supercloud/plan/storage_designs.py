@@ -165,7 +165,8 @@ def _weka(item: Storage, product: StorageProduct, machine: Machine, drives: _Dri
     """Usable = raw x D / (D + P) x (S - spares) / S x (1 - reserve); D follows from S, so S is searched upwards.
 
     A backend runs one core a drive, one for the front end and the rest compute, core 0 left to the system; each
-    process takes its huge pages (resources_generator.py of WEKA's tools).
+    process takes its huge pages (resources_generator.py of WEKA's tools), and the compute processes no less than the
+    drives' capacity asks for (4000:1).
     """
     spares = item.protection.spares if item.protection.spares is not None else product.spares or 0
     keeps = 1 - Fraction(repr(product.reserve or 0.0))
@@ -192,7 +193,10 @@ def _weka(item: Storage, product: StorageProduct, machine: Machine, drives: _Dri
     cores = machine.cpu.sockets * machine.cpu.cores_per_socket if machine.cpu else None
     compute = cores - 1 - drives.count - 1 if cores else None
     page = product.process_hugepages
-    pages = page * (drives.count + 1 + compute) if page and compute is not None and compute > 0 else None
+    pages = None
+    if page and compute is not None and compute > 0:
+        held = drives.raw / Fraction(repr(float(product.raw_per_memory))) if product.raw_per_memory else Fraction(0)
+        pages = Size.of_base(ceil(page.base * (drives.count + 1) + max(page.base * compute, held)))
     return WekaDesign(
         **need.common(servers, decided, drives, usable(servers)),
         data=data,

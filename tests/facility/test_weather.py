@@ -33,6 +33,20 @@ def test_csv() -> None:
     assert list(parse_weather("dry_bulb,wet_bulb\n10,7\n").wet or ()) == [7]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Latitude: 59.3\n\ntime(UTC),T2m,RH,G(h)\n20200101:0000,20,50,0\n\nT2m: 2-m air temperature\n",  # PVGIS
+        "690150,\"TWENTYNINE PALMS\",CA\nDate (MM/DD/YYYY),Dry-bulb (C),RHum (%)\n01/01/1988,20,50\n",  # TMY3
+        "latitude,longitude\n52.5,13.4\n\ntime,temperature_2m (°C),relative_humidity_2m (%)\n2026-01-01T00:00,20,50\n",
+        "date;temp;rhum\n2026-01-01;20;50\n",  # with semicolons
+    ],
+)
+def test_files_of_weather_services(text: str) -> None:
+    weather = parse_weather(text)
+    assert list(weather.dry) == [20] and weather.wet is not None and weather.wet[0] == pytest.approx(13.7, abs=0.05)
+
+
 def test_epw() -> None:
     weather = parse_weather(epw((20.0, 50), (35.0, 20)))
     assert list(weather.dry) == [20, 35] and weather.wet is not None and weather.wet[1] == pytest.approx(19.2, abs=1)
@@ -42,7 +56,9 @@ def test_epw() -> None:
     ("text", "said"),
     [
         ("", "dry_bulb"),
-        ("time,temp\n0,1\n", "dry_bulb"),
+        ("time,heat\n0,1\n", "dry_bulb"),
+        ("dry_bulb,rh\n20,50\n20,-3\n", "line 3: a relative humidity of -3 %"),
+        ("dry_bulb,wet_bulb\n20,25\n", "line 2: a wet bulb of 25 °C over a dry bulb of 20 °C"),
         ("dry_bulb\n", "no hours"),
         ("dry_bulb\n1\nx\n", "line 3"),
         ("dry_bulb\n1\n200\n", "line 3: 200 °C"),

@@ -140,9 +140,10 @@ def test_weka_by_hand(catalog: Catalog) -> None:
     # 8 at least; stripe 5 + 2 with one spare: 8 x 368.64 TB x 5/7 x 7/8 x 0.9 = 1658.88 TB
     assert (design.servers, design.data, design.parity, design.spares) == (8, 5, 2, 1)
     assert design.usable == Size("1658.88 TB") and design.decided_by == "minimum"
-    # 64 cores: 1 system, 24 drives, 1 front end, 38 compute; 1.4 GiB for each process
+    # 64 cores: 1 system, 24 drives, 1 front end, 38 compute; 1.4 GiB for each process but those that compute, whose
+    # 53.2 GiB are less than 368.64 TB / 4000 = 92.16 GB
     assert (design.drive_cores, design.frontend_cores, design.compute_cores) == (24, 1, 38)
-    assert design.hugepages == Size("88.2 GiB")
+    assert design.hugepages and design.hugepages.to("GB") == pytest.approx(25 * 1.4 * 1.073741824 + 92.16)
     many = stored(catalog, kind="weka", capacity="10 PiB", tier="good").design
     assert isinstance(many, WekaDesign) and many.servers > 20 and (many.data, many.parity) == (16, 4)
     assert many.usable >= Size("10 PiB")
@@ -200,6 +201,12 @@ BAD = {
     "storage-servers": ({"servers": {"machine": "bare"}}, "nor is a count given"),
     "storage-metadata": ({"capacity": "60 PiB", "servers": {"machine": "flash-24"}, "metadata": {"machine": "flash-4"}},
                          "short of"),
+    "storage-value": ({"capacity": "-3 TB", "servers": {"machine": "flash-24"}}, "-3 TB is not above zero"),
+    "storage-nfs": ({"kind": "nfs", "capacity": "1 PB", "servers": {"machine": "flash-24"}},
+                    "5 servers, an export lives on one: clients mount the first, the others stand by; it alone gives "
+                    "245.8 TB of 1 PB"),
+    "storage-usual": ({"capacity": "1 PB", "servers": {"machine": "flash-24"}, "protection": {"data": 1, "parity": 1}},
+                      "12 object targets a server: 4 over the 8"),
     "unknown-name": ({"servers": {"machine": "flash-25"}}, "flash-25"),
 }  # fmt: skip
 

@@ -15,6 +15,8 @@ from ..racking import node_power
 
 __all__ = ["CHECKS"]
 
+_YEAR = 8760
+"""Hours."""
 _MEDIUM = {"air": {"air"}, "rear-door": {"air"}, "direct-liquid": {"direct-liquid"}, "immersion": {"immersion"}}
 
 
@@ -293,6 +295,14 @@ def cooling_weather(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     declared = plan.spec.facility.cooling if plan.spec.facility else None
     if heat is None or declared is None or heat.hours is None or heat.free_hours is None or heat.rejection is None:
         return
+    if heat.hours < _YEAR:
+        yield Finding(
+            "cooling-weather",
+            "warning",
+            "facility.cooling.weather",
+            f"the file has {heat.hours} hours, {_YEAR - heat.hours} short of a year of {_YEAR}",
+            "take a file of a whole year, or read the free hours as a part only",
+        )
     hot = heat.hours - heat.free_hours
     if hot and declared.chiller is None:
         yield Finding(

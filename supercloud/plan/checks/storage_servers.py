@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import cast
 
 from ...catalog import Catalog, StorageProduct
 from ...errors import Finding
-from ...primitives.quantity import Size
+from ...primitives.quantity import Quantity, Rate, Size
 from ..model import Plan, StoragePlan
 from ..storage_model import Design, LustreDesign, WekaDesign
 
@@ -59,6 +60,58 @@ def storage_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 def _most_data(limit: Size, design: LustreDesign) -> int:
     """Data drives of the largest target that stays within the limit."""
     return int(limit.base * design.data // design.target.base)
+
+
+def storage_value(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Capacity or throughput that is nothing or less where there must be something."""
+    for index, item in enumerate(plan.spec.storage):
+        rates = [("throughput", item.throughput), ("servers.throughput", item.servers.throughput if item.servers else None)]
+        values: list[tuple[str, Quantity | None]] = [("capacity", item.capacity), ("average_file", item.average_file),
+                                                     ("throughput_per_tib", item.throughput_per_tib)]  # fmt: skip
+        values += [(f"{name}.{side}", getattr(rate, side)) for name, rate in rates if rate for side in ("read", "write")]
+        for path, value in values:
+            if value is not None and value.base <= 0:
+                yield Finding("storage-value", "error", f"storage[{index}].{path}", f"{value} is not above zero",
+                              "write what there must be, or leave it out")  # fmt: skip
+
+
+def storage_usual(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Servers of Lustre with more object targets than one usually serves."""
+    for index, item, design in designed(plan):
+        most = _product(item, plan, index, catalog).targets_per_server_to
+        if most and isinstance(design, LustreDesign) and design.targets_per_server > most:
+            yield Finding(
+                "storage-usual", "warning", f"storage[{index}].protection.data",
+                f"{design.targets_per_server} object targets a server: {design.targets_per_server - most} over the "
+                f"{most} that one usually serves",
+                f"set data: {-(-design.drives // most) - design.parity}, or take servers with fewer drives",
+            )  # fmt: skip
+
+
+def storage_nfs(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """NFS over several servers: an export lives on one, and clients mount the first."""
+    for index, item, design in designed(plan):
+        if item.kind != "nfs" or design.servers < 2:
+            continue
+        one = {"capacity": design.usable * Fraction(1, design.servers)}
+        one |= {side: rate * Fraction(1, design.servers) for side in ("read", "write") if (rate := getattr(design, side))}
+        short = [
+            f"{_said(one[name])} of {_said(wanted)} to {name}" if name != "capacity" else
+            f"{_said(one[name])} of {_said(wanted)}"
+            for name in one if (wanted := getattr(item, name)) is not None and one[name] < wanted
+        ]  # fmt: skip
+        yield Finding(
+            "storage-nfs",
+            "warning" if short else "note",
+            f"storage[{index}].servers",
+            f"{item.name} has {design.servers} servers, an export lives on one: clients mount the first, the others "
+            "stand by" + (f"; it alone gives {', '.join(short)}" if short else ""),
+            "take a larger server, several file systems, or a parallel one" if short else "set count: 1",
+        )
+
+
+def _said(value: Quantity) -> str:
+    return value.bytes_text if isinstance(value, Rate) else size_text(value) if isinstance(value, Size) else str(value)
 
 
 def storage_memory(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -121,5 +174,8 @@ def storage_unwired(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 CHECKS = (
     storage_limits,
     storage_memory,
+    storage_nfs,
     storage_unwired,
+    storage_usual,
+    storage_value,
 )

@@ -17,15 +17,22 @@ __all__ = ["files"]
 def files(store: Store) -> dict[str, File | str]:
     """What one cluster with its file system is made of."""
     design = store.item.design if isinstance(store.item.design, ScaleDesign) else None
-    servers = store.group("nsd")
+    servers, rdma = store.group("nsd"), _rdma(store)
     found: dict[str, File | str] = {
-        "clients.sh": store.fill("scale-clients.sh.j2", executable=True, servers=servers),
+        "clients.sh": store.fill("scale-clients.sh.j2", executable=True, servers=servers, rdma=rdma),
     }
     if design:
         found["nodes.txt"] = "\n".join(_nodes(store, design)) + "\n"
         found["disks.stanza"] = "\n".join(_stanzas(store, design)) + "\n"
-        found["create.sh"] = store.fill("scale-create.sh.j2", executable=True, design=design, servers=servers)
+        found["create.sh"] = store.fill("scale-create.sh.j2", executable=True, design=design, servers=servers, rdma=rdma)
     return found
+
+
+def _rdma(store: Store) -> str:
+    """Settings of RDMA: on InfiniBand and RoCE, which needs its connections made by the RDMA connection manager."""
+    if not store.item.fabric or store.kind == "ethernet":
+        return ""
+    return ",verbsRdma=enable,verbsRdmaSend=yes" + (",verbsRdmaCm=enable" if store.kind == "roce" else "")
 
 
 def _nodes(store: Store, design: ScaleDesign) -> Iterator[str]:

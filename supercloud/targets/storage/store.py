@@ -58,6 +58,15 @@ class Store:
         """The interface on servers and clients; the usual name where nobody said another."""
         return self.declared.interface or ("ib0" if self.kind == "infiniband" else "eth0")
 
+    @property
+    def interfaces(self) -> tuple[str, ...]:
+        """All of them: as declared with commas between, else one for each port that every server has there."""
+        if self.declared.interface:
+            return tuple(name.strip() for name in self.declared.interface.split(",") if name.strip())
+        stem, first = self.interface[:-1], int(self.interface[-1])
+        links = min((group.links for group in self.item.servers), default=1) if self.item.fabric else 1
+        return tuple(f"{stem}{first + number}" for number in range(max(links, 1)))
+
     def group(self, role: str) -> ServerGroup:
         """The servers of a role."""
         return next(group for group in self.item.servers if group.role == role)

@@ -15,6 +15,8 @@ __all__ = ["files"]
 
 # Processors of a client that the mount takes for itself (NVIDIA's GPUDirect Storage guide shows 2).
 _CLIENT_CORES = 2
+# Cores of one container at most (resources_generator.py of WEKA's tools, --max-cores-per-container).
+_CONTAINER_CORES = 19
 # Above so many containers the operator's page asks for rafts of 9, and above so many for its widest stripe.
 _RAFT, _WIDE = 10, 20
 
@@ -29,6 +31,7 @@ def files(store: Store) -> dict[str, File | str]:
         "first": [store.host("backend", index) for index in range(min(2, backends.count))],
         "suffix": store.suffix,
         "client_cores": _CLIENT_CORES,
+        "most": _CONTAINER_CORES,
         "raft": backends.count > _RAFT,
     }
     found: dict[str, File | str] = {

@@ -136,7 +136,39 @@ def test_over_a_fabric_servers_have_names_there(catalog: Catalog) -> None:
     pools = [{"name": "train", "machine": "dgx-h100", "nodes": 64, "fabrics": ["storage"]}]
     made = render(plan_of(catalog, EVERY[0] | {"fabric": "storage"}, pools=pools, fabrics=[STORAGE_FABRIC]), "storage")
     assert "scratch-mds-0001-storage@o2ib0:scratch-mds-0002-storage@o2ib0:/scratch" in made["scratch/fstab"]
-    assert 'networks="o2ib0(ib0)"' in made["scratch/lnet.conf"]
+    assert 'networks="o2ib0(ib0,ib1)"' in made["scratch/lnet.conf"], "multi-rail over both ports of a server"
+    own = EVERY[0] | {"fabric": "storage", "interface": "ibs3"}
+    made = render(plan_of(catalog, own, pools=pools, fabrics=[STORAGE_FABRIC]), "storage")
+    assert 'networks="o2ib0(ibs3)"' in made["scratch/lnet.conf"]
+    weka = render(plan_of(catalog, EVERY[1] | {"fabric": "storage"}, pools=pools, fabrics=[STORAGE_FABRIC]), "storage")
+    assert ",net=ib0,net=ib1," in weka["fast/fstab"] and "--net ib0 ib1 " in weka["fast/backend.sh"]
+
+
+def test_scale_over_rdma(catalog: Catalog) -> None:
+    """Servers and clients use it; RoCE needs the connection manager, plain Ethernet has none of it."""
+    pools = [{"name": "train", "machine": "dgx-h100", "nodes": 64, "fabrics": ["storage"]}]
+    roce = STORAGE_FABRIC | {"kind": "roce", "switch": "nvidia-sn5600"}
+    for fabric, said in ((STORAGE_FABRIC, "verbsRdma=enable,verbsRdmaSend=yes -N"), (roce, ",verbsRdmaCm=enable -N")):
+        made = render(plan_of(catalog, EVERY[2] | {"fabric": "storage"}, pools=pools, fabrics=[fabric]), "storage")
+        assert said in made["proj/create.sh"] and said in made["proj/clients.sh"]
+    assert "verbs" not in render(plan_of(catalog, EVERY[2]), "storage")["proj/create.sh"]
+
+
+def test_drives_of_a_backend_are_parted_over_its_containers(bundle: Bundle, tmp_path: Path) -> None:
+    """24 drives are two containers of WEKA: 19 and 5, each drive given once. The script is run with a weka of ours."""
+    (tmp_path / "weka").write_text(
+        "#!/bin/bash\n"
+        'case "$*" in *"container --output id,hostname"*) printf "1 a\\n2 b\\n3 a\\n4 b\\n" ;;\n'
+        '*"drive add"*) echo "$@" >>"$LOG" ;; esac\n'
+    )
+    (tmp_path / "weka").chmod(0o755)
+    (tmp_path / "cluster.sh").write_text(bundle["fast/cluster.sh"])
+    log = tmp_path / "log"
+    path = {"PATH": f"{tmp_path}:/usr/bin:/bin", "LOG": str(log)}
+    subprocess.run(["bash", tmp_path / "cluster.sh"], check=True, env=path)
+    given = {words[3]: words[4:] for line in log.read_text().splitlines() if (words := line.split())}
+    assert {name: len(drives) for name, drives in given.items()} == {"1": 19, "2": 19, "3": 5, "4": 5}
+    assert sorted(given["1"] + given["3"]) == sorted(f"/dev/nvme{number}n1" for number in range(24))
 
 
 # -- WEKA: docs.weka.io (mount), weka-operator doc/cluster-provisioning.md and doc/api_dump ---------------------------
