@@ -9,8 +9,12 @@ for number in $(seq 1 8); do hosts+=("$(printf 'fast-backend-%04d-storage' "$num
 weka cluster create "${hosts[@]}"
 weka cluster update --cluster-name=fast --data-drives=5 --parity-drives=2
 weka cluster hot-spare 1
-weka cluster container --output id --no-header --role drives | while read -r container; do
-    weka cluster drive add "$container" /dev/nvme0n1 /dev/nvme1n1 /dev/nvme2n1 /dev/nvme3n1 /dev/nvme4n1 /dev/nvme5n1 /dev/nvme6n1 /dev/nvme7n1 /dev/nvme8n1 /dev/nvme9n1 /dev/nvme10n1 /dev/nvme11n1 /dev/nvme12n1 /dev/nvme13n1 /dev/nvme14n1 /dev/nvme15n1 /dev/nvme16n1 /dev/nvme17n1 /dev/nvme18n1 /dev/nvme19n1 /dev/nvme20n1 /dev/nvme21n1 /dev/nvme22n1 /dev/nvme23n1 </dev/null
+devices=(/dev/nvme0n1 /dev/nvme1n1 /dev/nvme2n1 /dev/nvme3n1 /dev/nvme4n1 /dev/nvme5n1 /dev/nvme6n1 /dev/nvme7n1 /dev/nvme8n1 /dev/nvme9n1 /dev/nvme10n1 /dev/nvme11n1 /dev/nvme12n1 /dev/nvme13n1 /dev/nvme14n1 /dev/nvme15n1 /dev/nvme16n1 /dev/nvme17n1 /dev/nvme18n1 /dev/nvme19n1 /dev/nvme20n1 /dev/nvme21n1 /dev/nvme22n1 /dev/nvme23n1)
+declare -A given # a host has a container of drives for each 19 of them
+weka cluster container --output id,hostname --no-header --role drives | while read -r container host; do
+    first=${given[$host]:-0}
+    given[$host]=$((first + 19))
+    weka cluster drive add "$container" "${devices[@]:first:19}" </dev/null
 done
 weka cluster start-io
 weka fs group create default

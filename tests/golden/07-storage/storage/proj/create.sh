@@ -6,6 +6,7 @@ cd "$(dirname "$0")"
 
 mmcrcluster -N nodes.txt -C proj.storage.internal -r /usr/bin/ssh -R /usr/bin/scp
 mmchlicense server --accept -N all
+mmchconfig pagepool=16G,verbsRdma=enable,verbsRdmaSend=yes -N all # a value to begin with, not measured here
 mmstartup -a
 mmcrnsd -F disks.stanza
 mmcrfs proj -F disks.stanza -B 4M -m 2 -M 2 -r 2 -R 2 -n 35 -T /proj -A yes
