@@ -1,9 +1,9 @@
 """Hours of weather: read from CSV or EPW, and how many of them cool for free.
 
 CSV: a header with ``dry_bulb`` (°C) and, where a tower is asked for, ``wet_bulb`` (°C) or ``relative_humidity`` (%);
-one line an hour. Lines of description may stand before the header and, after an empty line, behind the hours, and the names that weather services use are known,
-too (``_NAMES``). EPW: the hourly file of EnergyPlus, eight lines of header, dry bulb in column 7, relative humidity in
-column 9 (https://designbuilder.co.uk/cahelp/Content/EnergyPlusWeatherFileFormat.htm).
+one line an hour. Lines of description may stand before the header and, after an empty line, behind the hours; the names
+that weather services use are known, too (``_NAMES``). EPW: the hourly file of EnergyPlus, eight lines of header, dry
+bulb in column 7, relative humidity in column 9 (https://designbuilder.co.uk/cahelp/Content/EnergyPlusWeatherFileFormat.htm).
 """
 
 from __future__ import annotations

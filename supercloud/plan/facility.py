@@ -20,7 +20,7 @@ from .files import read
 from .hall import EnergyPlan, MachineGroup, ServiceGroup, SourcePlan, largest
 from .model import FabricPlan, FacilityPlan, PoolPlan, RackGroup, SitePlan
 from .problems import Problems
-from .racking import Known, node_group, node_power, switch_boxes, switch_power, with_leaves
+from .racking import Known, air_reach, node_group, node_power, switch_boxes, switch_power, with_leaves
 from .shared_racks import network_runs, server_runs, shared_group
 
 __all__ = ["facility_of", "node_power"]
@@ -152,8 +152,11 @@ def _groups(
     rack = Known(facility, catalog, problems if shared.type else quiet).rack(kind, where) if kind else None
     if rack is None:
         return tuple(groups)
-    # switches and servers stand no denser than nodes: the hall's power and cooling reach no further
+    # switches and servers stand no denser than nodes: the hall's power and cooling reach no further; and among cold
+    # plates, which they do not have, no denser than air takes
     densest = largest(group.power for group in groups) or None
+    if facility.cooling.kind == "direct-liquid" and densest:
+        densest = min(densest, air_reach(catalog) or densest)
     for what, runs, limit, count in (
         ("network", network_runs(fabrics, groups) + server_runs(service), shared.power or densest, shared.racks),
         ("storage", server_runs(servers), densest, None),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import cast
 
-from ..catalog import Catalog, Machine, PowerShelf, Rack, Switch
+from ..catalog import Catalog, CoolingMethod, Machine, PowerShelf, Rack, Switch
 from ..errors import UnknownName
 from ..facility import Heat, fit, losses, split
 from ..primitives.quantity import Power
@@ -13,8 +14,8 @@ from ..spec.facility import Facility, RackChoice
 from .model import FabricPlan, PoolPlan, RackGroup
 from .problems import Problems
 
-__all__ = ["Known", "machine_heat", "node_group", "node_power", "switch_boxes", "switch_heat", "switch_power",
-           "with_leaves"]  # fmt: skip
+__all__ = ["Known", "air_reach", "machine_heat", "node_group", "node_power", "switch_boxes", "switch_heat",
+           "switch_power", "with_leaves"]  # fmt: skip
 
 _NONE = Power(0, "W")
 
@@ -84,6 +85,12 @@ def machine_heat(machine: Machine, power: Power, cooling: str) -> tuple[Heat, bo
 def switch_heat(switch: Switch, power: Power, cooling: str) -> Heat:
     """Heat of a switch; one that is cooled by liquid gives all of it there."""
     return split(power, cooling, switch.cooling == "liquid", None)[0]
+
+
+def air_reach(catalog: Catalog) -> Power | None:
+    """The densest rack that air alone cools, by any of its ways; None where the catalog has none."""
+    ways = [cast(CoolingMethod, item) for item in catalog.all("cooling")]
+    return max((way.power_to for way in ways if way.medium == "air" and way.power_to), default=None)
 
 
 # -- racks of nodes ---------------------------------------------------------------------------------------------------

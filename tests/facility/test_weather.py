@@ -37,7 +37,7 @@ def test_csv() -> None:
     "text",
     [
         "Latitude: 59.3\n\ntime(UTC),T2m,RH,G(h)\n20200101:0000,20,50,0\n\nT2m: 2-m air temperature\n",  # PVGIS
-        "690150,\"TWENTYNINE PALMS\",CA\nDate (MM/DD/YYYY),Dry-bulb (C),RHum (%)\n01/01/1988,20,50\n",  # TMY3
+        '690150,"TWENTYNINE PALMS",CA\nDate (MM/DD/YYYY),Dry-bulb (C),RHum (%)\n01/01/1988,20,50\n',  # TMY3
         "latitude,longitude\n52.5,13.4\n\ntime,temperature_2m (°C),relative_humidity_2m (%)\n2026-01-01T00:00,20,50\n",
         "date;temp;rhum\n2026-01-01;20;50\n",  # with semicolons
     ],

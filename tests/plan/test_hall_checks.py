@@ -26,6 +26,8 @@ CASES: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
                              "3 are needed, 1 more", "set racks: 3"),
     "feed after a loss": ("feed-loss", "error", {"power": {"redundancy": "2N", "feed": "1 MW"}},
                           "each carries 1.37796 MW, 377.96 kW over its 1 MW", "give each feed 1.37796 MW"),
+    "feeds of a path": ("feed-loss", "error", {"power": {"redundancy": "2N", "feed": "500 kW", "feeds": 4}},
+                        "one of the 2 paths of 4 feeds each carries 688.98 kW, 188.98 kW over", "688.98 kW"),
     "feed at once": ("feed-loss", "error", {"power": {"feed": "500 kW"}}, "188.98 kW over its 500 kW", "add feeds"),
     "feeds of the scheme": ("feed-count", "error", {"power": {"redundancy": "3N/2", "feeds": 4}},
                             "a multiple of 3, 2 more", "set feeds: 6"),
@@ -52,15 +54,18 @@ CASES: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
                  "1 K below", "10 °C"),
     "supplies over two paths of four feeds": (
         "power-supplies", "warning", {"power": {"redundancy": "2N", "feeds": 4}},
-        "split 3+3 over the 2 paths of 4 feeds the loss of one leaves 3, 1 too few", "set redundancy: 3N/2 with feeds: 3"),
+        "split 3+3 over the 2 paths of 4 feeds the loss of one leaves 3, 1 too few",
+        "set redundancy: 3N/2 with feeds: 3"),
     "sun": ("energy-source", "error",
             {"energy": {"sources": [{"name": "sun", "kind": "on-site", "share": 0.5, "power": "1 MW",
                                      "capacity_factor": 0.12}]}},
             "688.98 kW on average, 568.98 kW over the 120 kW that 1 MW of sun give", "set share: 0.087"),
     "floor": ("rack-floor", "error", {"rack": {"type": "eia-42u"}, "floor": "400 kg"},
               "a rack of train weighs 652.25 kg, 252.25 kg over the 400 kg", "set nodes: 3"),
-    "door": ("rack-door", "error", {"rack": {"type": "eia-42u"}, "door": "1.9 m"}, "1.991 m tall, 91 mm over", "lower"),
-    "dense": ("cooling-density", "warning", {"rack": {"type": "eia-42u"}}, "draws 51 kW, 1 kW over the 50 kW", "rear-door"),
+    "door": ("rack-door", "error", {"rack": {"type": "eia-42u"}, "door": "1.9 m"}, "1.991 m tall, 91 mm over",
+             "lower"),
+    "dense": ("cooling-density", "warning", {"rack": {"type": "eia-42u"}}, "draws 51 kW, 1 kW over the 50 kW",
+              "rear-door"),
     "class of water for air": ("cooling-air-class", "error", {"cooling": {"air_class": "W32"}},
                                "a class of liquid", "one of A1"),
     "no such class": ("cooling-air-class", "error", {"cooling": {"air_class": "a9"}}, "a9", "a1"),
@@ -75,7 +80,8 @@ WET: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
                        "short of what dgx-gb200 asks for (1.5 L/min)", "10.1 K"),
     "no way out": ("cooling-method", "error", {"kind": "air"},
                    "its racks by air: 918.72 kW have no way out", "facility.cooling.kind to direct-liquid"),
-    "no way out through doors": ("cooling-method", "error", {"kind": "rear-door"}, "by rear-door: 918.72 kW", "direct-"),
+    "no way out through doors": ("cooling-method", "error", {"kind": "rear-door"}, "by rear-door: 918.72 kW",
+                                 "direct-"),
     "few units in zones of unlike size": (
         "cooling-cdu", "error", {"cdu": "nvidia-qualified", "cdus": 2, "zone": 6},
         "in zone 1: with 1 failed 1 of 2 are left (600 kW of 689.04 kW, 89.04 kW short", "set cdus: 3"),
@@ -117,6 +123,17 @@ def test_the_class_of_water_that_is_declared(tmp_path: Path) -> None:
     assert not of(plan, "cooling-class-unknown")
 
 
+def test_what_has_no_cold_plates_stands_no_denser_than_air_takes(tmp_path: Path) -> None:
+    """Switches of an NVL72 hall are cooled by air: 44 of them fill no rack of 76 kW, but two of 50 at most."""
+    plan = hall(tmp_path, "dgx-gb200", 72, rack={"type": "eia-48u"}, cooling=LIQUID)
+    assert plan.facility
+    (network,) = (group for group in plan.facility.racks if group.kind == "network")
+    assert network.heat.liquid.base == 0 and network.power.to("kW") <= 50 and not of(plan, "cooling-density")
+    pools = [{"name": "train", "machine": "dgx-b200", "nodes": 8}]
+    plan = hall(tmp_path, pools=pools, fabrics=[], rack=DGX, cooling={"kind": "direct-liquid"})
+    assert "gives 57.2 kW to the air, 7.2 kW over the 50 kW" in of(plan, "cooling-density")[0]
+
+
 def test_racks_of_one_hall_are_cooled_in_their_own_way(tmp_path: Path) -> None:
     """By hand: 16 DGX B200 through doors, 36 trays of GB200 at 0.87 in the liquid, 5 H100 in the air of the room."""
     eia = {"type": "eia-48u"}
@@ -132,8 +149,9 @@ def test_racks_of_one_hall_are_cooled_in_their_own_way(tmp_path: Path) -> None:
     assert heat.air.to("kW") == pytest.approx(264 * 0.13 + 51) and heat.total == plan.facility.it
     assert [group.cooling for group in plan.facility.racks] == ["rear-door", "direct-liquid", "air"]
     # without a way of its own the pool is told where to say it, not to change the hall of the others
-    (finding,) = (item for item in hall(tmp_path, pools=[pools[1], {"name": "b", "machine": "dgx-b200", "nodes": 2}],
-                                        fabrics=[], rack=eia, cooling=LIQUID).findings if item.check == "cooling-method")  # fmt: skip
+    both = [pools[1], {"name": "b", "machine": "dgx-b200", "nodes": 2}]
+    plan = hall(tmp_path, pools=both, fabrics=[], rack=eia, cooling=LIQUID)
+    (finding,) = (item for item in plan.findings if item.check == "cooling-method")
     assert finding.level == "warning" and "set pools[1].rack.cooling to air" in finding.hint
 
 

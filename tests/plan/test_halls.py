@@ -216,18 +216,25 @@ def test_meta_24k() -> None:
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    machine=st.sampled_from(["dgx-h100", "dgx-b200", "dgx-gb200", "mi300x-8gpu"]),
+    machine=st.sampled_from(
+        ["dgx-h100", "dgx-b200", "dgx-gb200", "dgx-gb300", "mi300x-8gpu", "mi355x-8gpu", "gaudi3-8"]
+    ),
     nodes=st.integers(1, 300),
     each=st.integers(1, 4),
     kind=st.sampled_from(["air", "rear-door", "direct-liquid", "immersion"]),
     zone=st.none() | st.integers(1, 40),
+    own=st.sampled_from([None, "air", "rear-door", "direct-liquid", "immersion"]),
     ups=st.sampled_from([None, "eco", "double-conversion"]),
+    shelf=st.sampled_from([None, "delta-orv3-18kw"]),
 )
 def test_any_hall(
-    tmp_path: Path, machine: str, nodes: int, each: int, kind: str, zone: int | None, ups: str | None
-) -> None:
+    tmp_path: Path, machine: str, nodes: int, each: int, kind: str, zone: int | None, own: str | None, ups: str | None,
+    shelf: str | None,
+) -> None:  # fmt: skip
     plan = hall(
-        tmp_path, machine, nodes, fabrics=[QM9700], rack={"type": "eia-52u", "nodes": each}, power={"ups": ups},
+        tmp_path, machine, nodes, fabrics=[QM9700],
+        rack={"type": "orv3-48u" if shelf else "eia-52u", "nodes": each, "cooling": own},
+        power={"ups": ups, "shelf": shelf},
         cooling={"kind": kind, "cdu": "nvidia-qualified", "zone": zone},
         machines=[{"name": "ufm", "machine": "nvidia-ufm-appliance", "count": 3}],
     )  # fmt: skip
@@ -246,3 +253,4 @@ def test_any_hall(
     loop = facility.heat.loop
     if loop and loop.zones and loop.cdu and loop.cdu.capacity:
         assert sum(needed for needed, _ in loop.zones) * loop.cdu.capacity.base >= loop.heat.base
+        assert sum(heat.base for heat in loop.heats) >= loop.heat.base

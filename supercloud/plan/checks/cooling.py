@@ -11,7 +11,7 @@ from ...errors import Finding, Level, UnknownName
 from ...facility import class_of, flow_for
 from ...primitives.quantity import Flow, Power
 from ..model import Plan, RackGroup
-from ..racking import node_power
+from ..racking import air_reach, node_power
 
 __all__ = ["CHECKS"]
 
@@ -202,6 +202,21 @@ def cooling_density(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         )
 
 
+def cooling_air_beside_liquid(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Racks among cold plates whose rest of heat is more than the air of the room takes."""
+    reach = air_reach(catalog)
+    for group in plan.facility.racks if plan.facility and reach else ():
+        if group.cooling == "direct-liquid" and reach and group.heat.air > reach:
+            yield Finding(
+                "cooling-density",
+                "warning",
+                "facility.cooling.kind",
+                f"a rack of {group.pool or group.kind} gives {group.heat.air} to the air, {group.heat.air - reach} "
+                f"over the {reach} that air takes from one",
+                "put less into a rack, or give it a rear door (rack.cooling)",
+            )
+
+
 def _reaches(method: CoolingMethod, power: Power) -> bool:
     """Whether a way of cooling takes such a rack; one without an end does from its beginning."""
     if method.power_to is not None:
@@ -316,6 +331,7 @@ def cooling_weather(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 
 CHECKS = (
+    cooling_air_beside_liquid,
     cooling_air_class,
     cooling_cdu,
     cooling_density,

@@ -75,7 +75,8 @@ def feed_loss(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     if feeds is None or over is None or feeds.capacity is None:
         return
     after = feeds.after_loss
-    when = f"after the loss of one of {feeds.count} feeds" if after else f"of {feeds.count} feeds, none to spare,"
+    paths = f"{feeds.count} feeds" if feeds.paths == feeds.count else f"the {feeds.paths} paths of {feeds.count} feeds"
+    when = f"after the loss of one of {paths}" if after else f"of {feeds.count} feeds, none to spare,"
     yield Finding(
         "feed-loss",
         "error",

@@ -65,10 +65,15 @@ def _most_data(limit: Size, design: LustreDesign) -> int:
 def storage_value(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Capacity or throughput that is nothing or less where there must be something."""
     for index, item in enumerate(plan.spec.storage):
-        rates = [("throughput", item.throughput), ("servers.throughput", item.servers.throughput if item.servers else None)]
+        rates = [
+            ("throughput", item.throughput),
+            ("servers.throughput", item.servers.throughput if item.servers else None),
+        ]
         values: list[tuple[str, Quantity | None]] = [("capacity", item.capacity), ("average_file", item.average_file),
                                                      ("throughput_per_tib", item.throughput_per_tib)]  # fmt: skip
-        values += [(f"{name}.{side}", getattr(rate, side)) for name, rate in rates if rate for side in ("read", "write")]
+        values += [
+            (f"{name}.{side}", getattr(rate, side)) for name, rate in rates if rate for side in ("read", "write")
+        ]
         for path, value in values:
             if value is not None and value.base <= 0:
                 yield Finding("storage-value", "error", f"storage[{index}].{path}", f"{value} is not above zero",
@@ -94,7 +99,9 @@ def storage_nfs(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if item.kind != "nfs" or design.servers < 2:
             continue
         one = {"capacity": design.usable * Fraction(1, design.servers)}
-        one |= {side: rate * Fraction(1, design.servers) for side in ("read", "write") if (rate := getattr(design, side))}
+        one |= {
+            side: rate * Fraction(1, design.servers) for side in ("read", "write") if (rate := getattr(design, side))
+        }
         short = [
             f"{_said(one[name])} of {_said(wanted)} to {name}" if name != "capacity" else
             f"{_said(one[name])} of {_said(wanted)}"

@@ -106,7 +106,7 @@ def cooling_line(plan: Plan) -> Picture | None:
     if hall is None:
         return None
     ways = _ways(plan, hall)
-    picture = Picture(_WIDTH, 30 + 78 * len(ways), f"cooling of {plan.name}")
+    picture = Picture(_WIDTH, 4 + 78 * len(ways), f"cooling of {plan.name}")
     middle = 16 + 78 * (len(ways) - 1) / 2 + _HIGH / 2
     for index, (part, boxes) in enumerate(ways):
         y = 16.0 + 78 * index

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...plan.hall import MachineGroup
 from ...plan.model import Plan, RackPlan
 from ...plan.racking import node_power, switch_power
 from ..pictures import Picture, width_of
@@ -70,9 +71,14 @@ def _rack(
 
 def _unknown(plan: Plan) -> set[str]:
     """What of the items has no power that anybody sourced."""
-    found = {pool.name for pool in plan.pools if not (pool.machine.power or node_power(pool.machine))}
-    found |= {group.name for group in plan.servers if not node_power(group.machine)}
-    found |= {group.name for group in (plan.facility.service if plan.facility else ()) if not node_power(group.machine)}
+    groups: list[MachineGroup] = [*plan.servers, *(plan.facility.service if plan.facility else ())]
+    machines = [(item.name, item.machine) for item in plan.pools] + [(item.name, item.machine) for item in groups]
+    found = set()
+    for name, machine in machines:
+        said: list[str] = []
+        node_power(machine, said)  # says so where it is nothing, or a lower bound
+        if said:
+            found.add(name)
     for fabric in plan.fabrics:
         found |= {f"{fabric.name}/{tier.name}" for tier in fabric.tiers if not switch_power(tier.switch)}
     return found

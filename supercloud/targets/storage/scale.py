@@ -24,7 +24,9 @@ def files(store: Store) -> dict[str, File | str]:
     if design:
         found["nodes.txt"] = "\n".join(_nodes(store, design)) + "\n"
         found["disks.stanza"] = "\n".join(_stanzas(store, design)) + "\n"
-        found["create.sh"] = store.fill("scale-create.sh.j2", executable=True, design=design, servers=servers, rdma=rdma)
+        found["create.sh"] = store.fill(
+            "scale-create.sh.j2", executable=True, design=design, servers=servers, rdma=rdma
+        )
     return found
 
 
