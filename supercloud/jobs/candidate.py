@@ -96,7 +96,7 @@ def fit(job: JobSpec, cluster: Cluster, pool: PoolPlan, fleet: Fleet | None, cat
         moved=move.names,
         memory=str(memory) if memory else "",
         checkpoint_every=_checkpoint(job, plan, nodes, catalog, fleet),
-        pods=pods_of(job, plan, pool, units, near),
+        pods=pods_of(job, plan, pool, units, near, nodes, per_node),
     )
     for begin in _begins(job, plan, found.wait, now):
         terms, price, carbon = _estimate(job, cluster, pool, nodes, found.wait, move, begin, now)

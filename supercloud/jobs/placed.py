@@ -95,7 +95,7 @@ class Placement:
         if "spans" in said:
             said["spans"] = [vars(span) for span in self.spans]
         if self.pods:
-            said["pods"] = vars(self.pods)
+            said["pods"] = self.pods.to_json()
         return json.dumps(said)
 
     @classmethod

@@ -1,17 +1,19 @@
-"""What a job asks of Kubernetes beyond its nodes: a resource, levels of the topology, claims of its file systems."""
+"""What a job asks of Kubernetes beyond its nodes: a resource, levels of the topology, file systems, ways to its fabrics."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from ..plan.kubernetes_labels import taints_of
 from ..plan.kubernetes_levels import place_of
 from ..plan.kubernetes_names import claim_of, level_label, resource_of
 from ..plan.model import Plan, PoolPlan
 from ..spec import JobSpec
 from ..spec.scheduler import KubernetesScheduler
 from .feasibility import Refused
+from .links import Links, links_of
 from .nearness import Nearness
 from .slices import Units
 
@@ -36,16 +38,31 @@ class Pods:
     """Node label of the level that must hold each of its segments."""
     volumes: tuple[tuple[str, str], ...] = ()
     """Claims and where they are mounted."""
+    segment_tier: str = ""
+    """The level of its segments, by its name."""
+    taints: tuple[str, ...] = ()
+    """Keys of what keeps pods without accelerators off the nodes."""
+    links: Links = Links()
+
+    def to_json(self) -> dict[str, Any]:
+        """Its fields as JSON has them."""
+        return asdict(self)
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Pods:
-        """From its fields as JSON has them, in this version or a later one."""
+        """From its fields as JSON has them, in this version or another one."""
         known = {field.name: data[field.name] for field in fields(cls) if field.name in data}
-        return cls(**known | {"volumes": tuple((claim, mount) for claim, mount in data.get("volumes", ()))})
+        return cls(**known | {
+            "volumes": tuple((claim, mount) for claim, mount in data.get("volumes", ())),
+            "taints": tuple(data.get("taints", ())),
+            "links": Links.of(data.get("links", {})),
+        })  # fmt: skip
 
 
-def pods_of(job: JobSpec, plan: Plan, pool: PoolPlan, units: Units, near: Nearness) -> Pods | None:
-    """For a job in a pool; None where the cluster is not Kubernetes. Raises :class:`Refused` where no pods are made."""
+def pods_of(job: JobSpec, plan: Plan, pool: PoolPlan, units: Units, near: Nearness, nodes: int,
+            per_node: int) -> Pods | None:  # fmt: skip
+    """For a job in a pool that takes so many nodes, and so much of what it counts on each; None where the cluster is not
+    Kubernetes. Raises :class:`Refused` where no pods are made."""
     scheduler = plan.scheduler.spec
     if not isinstance(scheduler, KubernetesScheduler):
         return None
@@ -65,7 +82,15 @@ def pods_of(job: JobSpec, plan: Plan, pool: PoolPlan, units: Units, near: Nearne
         tier=near.level,
         segment_level=_label("scale-up", labels) if near.segment else "",
         volumes=_volumes(job, plan),
+        segment_tier="scale-up" if near.segment and _label("scale-up", labels) else "",
+        taints=tuple(item["key"] for item in taints_of(plan, pool)) if resource else (),
+        links=links_of(plan, pool, job.tenant, nodes, _part(per_node, units, pool)),
     )
+
+
+def _part(per_node: int, units: Units, pool: PoolPlan) -> float:
+    """Of a node's accelerators that a pod takes; a pod that takes none has the node to itself."""
+    return float(per_node / (units.on_one * pool.per_node)) if per_node else 1.0
 
 
 def _label(level: str, labels: Sequence[str]) -> str:

@@ -12,8 +12,9 @@ from ..spec.scheduler import KubernetesScheduler
 from .model import Level, Locality, Plan, PoolPlan
 
 __all__ = ["ACCELERATOR", "CHANNEL", "HOSTNAME", "JOB", "KEY", "MANAGED_BY", "NAME", "OBJECT", "POOL", "PRODUCT",
-           "QUEUE", "SECRETS", "STARTS", "TASK", "TIME_LIMIT", "Topology", "claim_of", "cluster_queue_of", "flavor_of",
-           "level_label", "namespace_of", "priority_class_of", "queue_of", "resource_of", "topology_of",
+           "QUEUE", "SECRETS", "STARTS", "TASK", "TIME_LIMIT", "Topology", "attachment_of", "channel_claim_of",
+           "claim_of", "cluster_queue_of", "domain_of", "flavor_of", "level_label", "namespace_of", "priority_class_of",
+           "queue_of", "resource_of", "scheduling_class_of", "settings_of", "topology_of",
            "whole_topology_of"]  # fmt: skip
 
 POOL = "supercloud.dev/pool"
@@ -106,6 +107,31 @@ def resource_of(resource: str, slice: str = "", profile: str = "") -> str:
 def priority_class_of(priority: str) -> str:
     """The WorkloadPriorityClass of a job's or tenant's priority."""
     return priority
+
+
+def scheduling_class_of(priority: str) -> str:
+    """The PriorityClass of a priority, where the scheduler of pods is the queue (Volcano)."""
+    return f"supercloud-{priority}"
+
+
+def settings_of(pool: str) -> str:
+    """The ConfigMap with NCCL's settings for a pool, in every namespace that runs jobs."""
+    return f"nccl-{pool}"
+
+
+def attachment_of(namespace: str, network: str) -> str:
+    """The object by which pods of a namespace join a network of a fabric."""
+    return f"{namespace}-{network}"
+
+
+def domain_of(pool: str) -> str:
+    """The ComputeDomain of a namespace and a pool whose nodes can share memory."""
+    return f"{pool}-nvlink"
+
+
+def channel_claim_of(pool: str) -> str:
+    """The ResourceClaimTemplate by which a pod joins that domain."""
+    return f"{domain_of(pool)}-channel"
 
 
 def topology_of(plan: Plan, pool: PoolPlan) -> Topology:

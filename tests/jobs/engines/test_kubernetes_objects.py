@@ -92,7 +92,8 @@ def test_a_gang_in_a_tenants_queue(made: Callable[..., dict[str, Any]]) -> None:
     job = job_of(body)
     assert (job["parallelism"], job["completions"], job["backoffLimit"]) == (8, 8, 0)
     assert job["activeDeadlineSeconds"] == 7200
-    assert main_of(body)["resources"] == {"limits": {"nvidia.com/gpu": "8"}}
+    rails = {f"nvidia.com/compute-rail{rail}": "1" for rail in range(8)}
+    assert main_of(body)["resources"] == {"limits": {"nvidia.com/gpu": "8"} | rails}
     assert job["template"]["spec"]["nodeSelector"] == {"supercloud.dev/pool": "train"}
     assert job["template"]["metadata"]["annotations"]["kueue.x-k8s.io/podset-preferred-topology"] == (
         "topology.supercloud.dev/su"

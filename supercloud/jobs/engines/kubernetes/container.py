@@ -20,11 +20,13 @@ from ...placement import Placement
 from ...pods import Pods
 from ...remote import LOG
 
-__all__ = ["MAIN", "Pod", "container", "verbatim", "volumes"]
+__all__ = ["CHANNEL_CLAIM", "MAIN", "Pod", "container", "verbatim", "volumes"]
 
 Json = dict[str, Any]
 
 MAIN = "main"
+CHANNEL_CLAIM = "channel"
+"""What a pod calls its claim of the channel to its scale-up domain."""
 _SCRIPT_LIMIT = 120_000  # bytes: Linux gives one argument 128 KiB
 # Reads what only the pod knows. It is the same for all jobs: the program comes in as "$@".
 _START = """\
@@ -94,19 +96,40 @@ def container(job: JobSpec, at: Placement, pods: Pods, key: str, pod: Pod) -> Js
                   "env": list(_env(job, at, key, pod))}  # fmt: skip
     if job.workdir:
         body["workingDir"] = job.workdir
-    if pods.resource:
-        body["resources"] = {"limits": {pods.resource: str(at.accelerators_per_node)}}
-    elif pods.cpus:
-        body["resources"] = {"requests": {"cpu": str(pods.cpus)}}
+    links = pods.links
+    if links.settings:  # what the job says itself wins over them
+        body["envFrom"] = [{"configMapRef": {"name": links.settings}}]
+    if resources := _resources(at, pods):
+        body["resources"] = resources
+    if links.locked:
+        body["securityContext"] = {"capabilities": {"add": ["IPC_LOCK"]}}
     mounts = [{"name": f"fs-{claim}", "mountPath": mount} for claim, mount in pods.volumes]
+    if links.settings:
+        mounts.append({"name": "nccl", "mountPath": "/etc/nccl.conf", "subPath": "nccl.conf"})
     body["volumeMounts"] = [*mounts, {"name": "shm", "mountPath": _SHM}]
     return body
 
 
+def _resources(at: Placement, pods: Pods) -> Json:
+    limits = {pods.resource: str(at.accelerators_per_node)} if pods.resource else {}
+    limits |= {name: str(number) for name, number in pods.links.resources}
+    found: Json = {"limits": limits} if limits else {}
+    if pods.cpus and not pods.resource:
+        found["requests"] = {"cpu": str(pods.cpus)}
+    if pods.links.channel:
+        found["claims"] = [{"name": CHANNEL_CLAIM}]
+    return found
+
+
 def volumes(pods: Pods) -> list[Json]:
-    """What the container mounts: claims of the namespace, and as much shared memory as there is."""
-    claims = [{"name": f"fs-{claim}", "persistentVolumeClaim": {"claimName": claim}} for claim, _ in pods.volumes]
-    return [*claims, {"name": "shm", "emptyDir": {"medium": "Memory"}}]
+    """What the container mounts: claims of the namespace, NCCL's settings, as much shared memory as there is."""
+    found: list[Json] = [
+        {"name": f"fs-{claim}", "persistentVolumeClaim": {"claimName": claim}} for claim, _ in pods.volumes
+    ]
+    if pods.links.settings:
+        one = [{"key": "nccl.conf", "path": "nccl.conf"}]
+        found.append({"name": "nccl", "configMap": {"name": pods.links.settings, "items": one}})
+    return [*found, {"name": "shm", "emptyDir": {"medium": "Memory"}}]
 
 
 def _image(job: JobSpec) -> str:

@@ -26,7 +26,7 @@ from ....spec import JobSpec
 from ...placement import Placement
 from ...pods import Pods
 from ...retries import retried
-from .container import MAIN, Pod, container, volumes
+from .container import CHANNEL_CLAIM, MAIN, Pod, container, volumes
 from .names import ROLE, object_name
 
 __all__ = ["API", "KEPT", "LOST", "jobset", "labels", "pod_spec"]
@@ -80,7 +80,8 @@ def jobset(job: JobSpec, at: Placement, pods: Pods, key: str) -> Json:
                     **limit,
                     "template": {
                         "metadata": {"labels": labels(name) | {OBJECT: name},
-                                     "annotations": {NAME: job.name} | _wishes(job, at, pods)},
+                                     "annotations": {NAME: job.name, **dict(pods.links.annotations),
+                                                     **_wishes(job, at, pods)}},
                         "spec": pod_spec(at, pods, body),
                     },
                 }},
@@ -104,8 +105,12 @@ def pod_spec(at: Placement, pods: Pods, body: Json) -> Json:
         "containers": [body],
         "volumes": volumes(pods),
     }
-    if pods.resource:
-        spec["tolerations"] = [{"key": pods.resource, "operator": "Exists", "effect": "NoSchedule"}]
+    if pods.taints:
+        spec["tolerations"] = [{"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in pods.taints]
+    if pods.links.channel:
+        spec["resourceClaims"] = [{"name": CHANNEL_CLAIM, "resourceClaimTemplateName": pods.links.channel}]
+    if pods.links.host_network:
+        spec |= {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"}
     if at.hosts:
         wanted = {"key": HOSTNAME, "operator": "In", "values": list(at.hosts)}
         terms = [{"matchExpressions": [wanted]}]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ....catalog.kubernetes_parts import DeviceStack
-from ....plan.kubernetes_names import POOL, namespace_of
+from ....plan.kubernetes_names import POOL, channel_claim_of, domain_of, namespace_of
 from ....plan.model import Plan, PoolPlan
 from .given import accelerated, claimed, facts_of, taints_of, tenant_names
 from .manifest import Object, obj, yaml_text
@@ -196,10 +196,9 @@ def _domains(plan: Plan, pools: tuple[PoolPlan, ...]) -> Iterator[Object]:
         return
     for pool in pools:
         for tenant in tenant_names(plan) if pool.imex else ():
-            name = f"{pool.name}-nvlink"
-            yield obj("resource.nvidia.com/v1beta1", "ComputeDomain", name, namespace_of(tenant), spec={
-                "numNodes": 0,
-                "channel": {"resourceClaimTemplate": {"name": f"{name}-channel"}, "allocationMode": "Single"},
+            claim = channel_claim_of(pool.name)
+            yield obj("resource.nvidia.com/v1beta1", "ComputeDomain", domain_of(pool.name), namespace_of(tenant), spec={
+                "numNodes": 0, "channel": {"resourceClaimTemplate": {"name": claim}, "allocationMode": "Single"},
             })  # fmt: skip
 
 

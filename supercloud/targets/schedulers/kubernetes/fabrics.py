@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ....plan.kubernetes_fabrics import Reach, adapter_of, nccl_of, reaches
-from ....plan.kubernetes_names import POOL, namespace_of
+from ....plan.kubernetes_names import POOL, attachment_of, namespace_of, settings_of
 from ....plan.model import Plan, PoolPlan
 from .given import facts_of, taints_of, tenant_names
 from .manifest import Object, obj
 
-__all__ = ["nccl_name", "objects", "rail_names"]
+__all__ = ["objects", "rail_names"]
 
 _REPOSITORY = "nvcr.io/nvidia/mellanox"
 _SHARES = 63
@@ -145,8 +145,8 @@ def _network(reach: Reach, name: str, ipam: str, namespace: str, operator: str) 
     """A network as pods of one namespace name it; the operator makes the attachment of it."""
     spec: Object = {"networkNamespace": namespace, "resourceName": name, **({"ipam": ipam} if ipam else {})}
     if reach.way == "host-device":
-        return obj(_NVIDIA, "HostDeviceNetwork", f"{namespace}-{name}", spec=spec)
-    return obj(_SRIOV, "SriovIBNetwork", f"{namespace}-{name}", operator, spec=spec | {"linkState": "enable"})
+        return obj(_NVIDIA, "HostDeviceNetwork", attachment_of(namespace, name), spec=spec)
+    return obj(_SRIOV, "SriovIBNetwork", attachment_of(namespace, name), operator, spec=spec | {"linkState": "enable"})
 
 
 def _node_policy(plan: Plan, use: _Use, rail: int, operator: str) -> Object:
@@ -187,18 +187,13 @@ def _gke(plan: Plan, uses: list[_Use]) -> Iterator[Object]:
             })  # fmt: skip
 
 
-def nccl_name(pool: PoolPlan) -> str:
-    """The ConfigMap with NCCL's settings for a pool."""
-    return f"nccl-{pool.name}"
-
-
 def _nccl(plan: Plan) -> Iterator[Object]:
     """Settings as variables (``envFrom``) and as /etc/nccl.conf, in every namespace that runs jobs."""
     for tenant in tenant_names(plan):
         for pool in plan.pools:
             if settings := nccl_of(plan, pool):
                 text = "".join(f"{key}={value}\n" for key, value in settings.items())
-                yield obj("v1", "ConfigMap", nccl_name(pool), namespace_of(tenant),
+                yield obj("v1", "ConfigMap", settings_of(pool.name), namespace_of(tenant),
                           data={**settings, "nccl.conf": text})  # fmt: skip
 
 
