@@ -1,4 +1,4 @@
-"""What a job asks of Kubernetes beyond its nodes: a resource, levels of the topology, file systems, ways to its fabrics."""
+"""What a job asks of Kubernetes beyond its nodes: a resource, levels of topology, file systems, ways to its fabrics."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ class Pods:
 
 def pods_of(job: JobSpec, plan: Plan, pool: PoolPlan, units: Units, near: Nearness, nodes: int,
             per_node: int) -> Pods | None:  # fmt: skip
-    """For a job in a pool that takes so many nodes, and so much of what it counts on each; None where the cluster is not
-    Kubernetes. Raises :class:`Refused` where no pods are made."""
+    """For a job that takes so many nodes of a pool, and so much of what it counts on each; None where the cluster is
+    not Kubernetes. Raises :class:`Refused` where no pods are made."""
     scheduler = plan.scheduler.spec
     if not isinstance(scheduler, KubernetesScheduler):
         return None

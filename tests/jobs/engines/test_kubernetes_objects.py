@@ -169,8 +169,9 @@ def test_the_same_job_for_volcano(made: Callable[..., dict[str, Any]]) -> None:
     spec = body["spec"]
     assert (spec["schedulerName"], spec["queue"], spec["minAvailable"]) == ("volcano", "llm", 32)
     (group,) = spec["tasks"]
-    assert group["partitionPolicy"] == {"totalPartitions": 8, "partitionSize": 4, "networkTopology": {
-        "mode": "hard", "highestTierName": "scale-up"}}  # fmt: skip
+    assert group["partitionPolicy"] == {"totalPartitions": 8, "partitionSize": 4, "minPartitions": 8,
+                                        "networkTopology": {"mode": "hard", "highestTierName": "scale-up"}}  # fmt: skip
+    assert spec["priorityClassName"] == "supercloud-normal" and spec["maxRetry"] == 2, "two starts are one retry"
     assert spec["networkTopology"]["mode"] == "soft"
     assert group["template"]["spec"]["activeDeadlineSeconds"] == 3600
 

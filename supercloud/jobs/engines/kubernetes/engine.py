@@ -28,7 +28,7 @@ from .jobset import KEPT
 from .kinds import KINDS, by_api
 from .logs import Spool
 from .names import Notes, Ref
-from .nodes import node_states, waiting_work
+from .nodes import node_states, waiting_jobs, waiting_work
 from .refusals import pods_for
 from .status import seconds
 
@@ -172,7 +172,12 @@ class KubernetesEngine:
 
     def waiting(self) -> Sequence[Waiting]:
         """What waits for nodes, of everybody."""
-        return waiting_work(self.api.pages("/apis/kueue.x-k8s.io/v1beta2/workloads"))
+        try:
+            return waiting_work(self.api.pages("/apis/kueue.x-k8s.io/v1beta2/workloads"))
+        except Refusal as refusal:
+            if refusal.code != 404:
+                raise
+        return waiting_jobs(self.api.pages("/apis/batch.volcano.sh/v1alpha1/jobs"))  # Volcano is the queue here
 
     def read_log(self, key: str, offset: int) -> bytes:
         """What its pods printed, over all attempts as far as somebody was reading."""

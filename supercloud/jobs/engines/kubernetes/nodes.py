@@ -9,7 +9,7 @@ from ....plan.kubernetes_names import HOSTNAME, POOL, TIME_LIMIT
 from ...fleet import NodeState, Waiting
 from .status import condition, seconds
 
-__all__ = ["node_states", "waiting_work"]
+__all__ = ["node_states", "waiting_jobs", "waiting_work"]
 
 Json = dict[str, Any]
 
@@ -62,15 +62,31 @@ def _end(pod: Json) -> float | None:
 
 
 def waiting_work(workloads: Iterable[Json]) -> list[Waiting]:
-    """What waits to be let in, summed by pool."""
+    """What Kueue has not let in, summed by pool."""
+    return _by_pool(
+        (podset["template"], int(podset.get("count", 1)))
+        for workload in workloads
+        if not (condition(workload, "Admitted") or condition(workload, "Finished")
+                or workload.get("spec", {}).get("active") is False)
+        for podset in workload.get("spec", {}).get("podSets") or ()
+    )  # fmt: skip
+
+
+def waiting_jobs(jobs: Iterable[Json]) -> list[Waiting]:
+    """What Volcano has not started, summed by pool."""
+    return _by_pool(
+        (task["template"], int(task.get("replicas", 1)))
+        for job in jobs
+        if job.get("status", {}).get("state", {}).get("phase", "Pending") in ("Pending", "Inqueue")
+        for task in job.get("spec", {}).get("tasks") or ()
+    )
+
+
+def _by_pool(waiting: Iterable[tuple[Json, int]]) -> list[Waiting]:
+    """Templates of pods with how many of each."""
     sums: dict[str, tuple[int, int]] = {}
-    for workload in workloads:
-        spec = workload.get("spec", {})
-        over = condition(workload, "Admitted") or condition(workload, "Finished") or spec.get("active") is False
-        if over:
-            continue
-        for podset in spec.get("podSets") or ():
-            pool = (podset["template"].get("spec", {}).get("nodeSelector") or {}).get(POOL, "")
-            nodes, jobs = sums.get(pool, (0, 0))
-            sums[pool] = nodes + int(podset.get("count", 1)), jobs + 1
+    for template, count in waiting:
+        pool = (template.get("spec", {}).get("nodeSelector") or {}).get(POOL, "")
+        nodes, jobs = sums.get(pool, (0, 0))
+        sums[pool] = nodes + count, jobs + 1
     return [Waiting(pool, nodes, jobs) for pool, (nodes, jobs) in sorted(sums.items())]

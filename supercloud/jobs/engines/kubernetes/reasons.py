@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-__all__ = ["pod_reason", "queue_reason"]
+__all__ = ["group_reason", "pod_reason", "queue_reason"]
 
 Json = dict[str, Any]
 
@@ -70,6 +70,16 @@ def _sentence(said: str, label: str) -> str:
 def _room(has: str, wants: str, unit: str, label: str) -> str:
     what = "nodes" if unit == "pod" else "groups of nodes that belong together"
     return f"only {has} of the {wants} {what} it needs are free{f' within one {label}' if label else ''}"
+
+
+def group_reason(group: Json | None) -> str:
+    """From the conditions of a PodGroup that Volcano has not started."""
+    if group is None:
+        return "Volcano has not looked at it yet"
+    for found in group.get("status", {}).get("conditions") or ():
+        if (found["type"], found["status"]) == ("Unschedulable", "True") and found.get("message"):
+            return f"the nodes it needs are not free; Volcano says: {found['message']}"
+    return "it waits for its turn"
 
 
 def pod_reason(pods: list[Json]) -> str:

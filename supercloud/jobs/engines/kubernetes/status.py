@@ -13,11 +13,13 @@ from ...submission import Status
 from .jobset import LOST
 from .reasons import pod_reason, queue_reason
 
-__all__ = ["condition", "ended_badly", "needs_pods", "seconds", "status_of"]
+__all__ = ["SIGNALLED", "condition", "ended_badly", "failure", "needs_pods", "seconds", "status_of"]
 
 Json = dict[str, Any]
 
-_SIGNALLED = (128 + 15, 128 + 9)  # ended by SIGTERM, then by SIGKILL
+SIGNALLED = (128 + 15, 128 + 9)
+"""Exit codes of what was ended by SIGTERM, then by SIGKILL."""
+OVERDUE = "it ran longer than its time limit"
 _EXIT_CODE = re.compile(r"failed with exit code (\d+) ")
 
 
@@ -98,14 +100,21 @@ def _end(jobs: Sequence[Json], pods: Sequence[Json], said: str) -> tuple[State, 
         failed = condition(job, "Failed") or condition(job, "FailureTarget") or {}
         reason, message = str(failed.get("reason", "")), str(failed.get("message", ""))
         if reason == "DeadlineExceeded":
-            return State.TIMEOUT, "it ran longer than its time limit", None
+            return State.TIMEOUT, OVERDUE, None
         if match := _EXIT_CODE.search(message):
             return State.FAILED, f"ended with exit code {match[1]}", int(match[1])
         if f"has condition {LOST}" in message:
             return State.NODE_FAIL, "a node was lost under it", None
         said = message or reason or said
+    return failure(pods) or (State.FAILED, said, None)
+
+
+def failure(pods: Sequence[Json]) -> tuple[State, str, int | None] | None:
+    """State, reason and exit code of a job by the first of its pods that failed; None where none says so."""
+    if any(pod.get("status", {}).get("reason") == "DeadlineExceeded" for pod in pods):
+        return State.TIMEOUT, OVERDUE, None
     if (found := _first_failure(pods)) is None:
-        return State.FAILED, said, None
+        return None
     code, why = found
     text = "it used more memory than there is on its node" if why == "OOMKilled" else f"ended with exit code {code}"
     return State.FAILED, text, code
@@ -119,5 +128,5 @@ def _first_failure(pods: Sequence[Json]) -> tuple[int, str] | None:
         for container in pod.get("status", {}).get("containerStatuses") or ()
         if (end := container.get("state", {}).get("terminated")) and end["exitCode"]
     ]
-    by_itself = [end for end in ends if end[1] not in _SIGNALLED] or ends
+    by_itself = [end for end in ends if end[1] not in SIGNALLED] or ends
     return min(by_itself)[1:] if by_itself else None

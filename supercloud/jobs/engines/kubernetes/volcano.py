@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ....plan.kubernetes_names import KEY, NAME, OBJECT, TIME_LIMIT, namespace_of, priority_class_of, queue_of
+from ....plan.kubernetes_names import KEY, NAME, OBJECT, TIME_LIMIT, namespace_of, queue_of, scheduling_class_of
 from ....spec import JobSpec
 from ...placement import Placement
 from ...pods import Pods
@@ -17,7 +17,8 @@ from .api import Api
 from .container import Pod, container
 from .jobset import KEPT, labels, pod_spec
 from .names import ROLE, object_name
-from .status import seconds
+from .reasons import group_reason
+from .status import SIGNALLED, failure, seconds
 
 __all__ = ["API", "VolcanoJobs", "vcjob"]
 
@@ -27,6 +28,7 @@ API = "batch.volcano.sh/v1alpha1"
 # Its plugin "svc" names pods, "env" numbers them; the retry count stands on every pod.
 _POD = Pod("metadata.annotations['volcano.sh/task-index']", "metadata.annotations['volcano.sh/job-retry-count']",
            f"$(SUPERCLOUD_OBJECT)-{ROLE}-0.$(SUPERCLOUD_OBJECT)")  # fmt: skip
+_EVICTED = 128 + 15  # a pod that is evicted ends by SIGTERM, and Volcano sees that before it sees that it is gone
 _STATES = {
     "Pending": State.QUEUED,
     "Inqueue": State.QUEUED,
@@ -42,6 +44,10 @@ _STATES = {
 }
 
 
+_WAITING, _BADLY = ("Pending", "Inqueue"), ("Terminating", "Terminated", "Failed")
+_GROUPS = "scheduling.volcano.sh/v1beta1"
+
+
 def vcjob(job: JobSpec, at: Placement, pods: Pods, key: str) -> Json:
     """The object; of an array that of every task, but for its name and number."""
     name = object_name(job.name, key)
@@ -52,8 +58,10 @@ def vcjob(job: JobSpec, at: Placement, pods: Pods, key: str) -> Json:
     near = {"networkTopology": {"mode": mode, "highestTierName": pods.tier}} if at.nodes > 1 and pods.level else {}
     groups = {}
     if 1 < at.near.segment < at.nodes and pods.segment_level and at.nodes % at.near.segment == 0:
-        groups = {"partitionPolicy": {"totalPartitions": at.nodes // at.near.segment, "partitionSize": at.near.segment,
-                                      "networkTopology": {"mode": "hard", "highestTierName": "scale-up"}}}  # fmt: skip
+        parts = at.nodes // at.near.segment
+        inner = {"mode": "hard", "highestTierName": pods.segment_tier}
+        groups = {"partitionPolicy": {"totalPartitions": parts, "partitionSize": at.near.segment,
+                                      "minPartitions": parts, "networkTopology": inner}}  # fmt: skip
     return {
         "apiVersion": API,
         "kind": "Job",
@@ -62,7 +70,7 @@ def vcjob(job: JobSpec, at: Placement, pods: Pods, key: str) -> Json:
         "spec": {
             "schedulerName": "volcano",
             "queue": queue_of(job.tenant),
-            "priorityClassName": priority_class_of(job.priority),
+            "priorityClassName": scheduling_class_of(job.priority),
             "minAvailable": at.nodes,
             "maxRetry": job.retries + 1,  # the starts it has, though Volcano calls them retries
             "ttlSecondsAfterFinished": KEPT,
@@ -74,7 +82,8 @@ def vcjob(job: JobSpec, at: Placement, pods: Pods, key: str) -> Json:
                 "replicas": at.nodes,
                 "minAvailable": at.nodes,
                 **groups,
-                "template": {"metadata": {"labels": labels(name) | {OBJECT: name}, "annotations": notes},
+                "template": {"metadata": {"labels": labels(name) | {OBJECT: name},
+                                          "annotations": notes | dict(pods.links.annotations)},
                              "spec": pod_spec(at, pods, body) | limit},
             }],
         },
@@ -82,14 +91,15 @@ def vcjob(job: JobSpec, at: Placement, pods: Pods, key: str) -> Json:
 
 
 def _policies(job: JobSpec) -> Iterator[Json]:
-    """What is tried again, as a whole and with a higher count; whatever else fails ends the job.
+    """What is started again as a whole, with a higher count: work whose pods were evicted or told to end, and exit codes
+    that say so. Whatever else fails ends the job.
 
     A pod that is taken away is never made anew by itself, beside the rest of its gang and under the same epoch: without
-    retries it ends the job.
+    retries it ends the job, as Volcano counts all starts alike.
     """
     yield {"event": "PodEvicted", "action": "RestartJob"}
-    if job.retries:
-        yield from ({"exitCode": code, "action": "RestartJob"} for code in retried(job))
+    codes = retried(job) if job.retries else ()
+    yield from ({"exitCode": code, "action": "RestartJob"} for code in sorted({_EVICTED, *codes}))
     yield {"event": "PodFailed", "action": "TerminateJob"}
     yield {"event": "TaskCompleted", "action": "CompleteJob"}
 
@@ -114,20 +124,46 @@ class VolcanoJobs:
 
     def statuses(self, api: Api, namespace: str, selector: str) -> dict[str, Status]:
         """How they are, by name."""
-        found = api.pages(self.path(namespace), labelSelector=selector)
-        return {item["metadata"]["name"]: _status(item) for item in found}
+        found = list(api.pages(self.path(namespace), labelSelector=selector))
+        groups: Iterable[Json] = ()
+        pods: Iterable[Json] = ()
+        if any(_phase(item) in _WAITING for item in found):
+            groups = api.pages(f"/apis/{_GROUPS}/namespaces/{namespace}/podgroups", labelSelector=selector)
+        if any(_phase(item) in _BADLY for item in found):
+            pods = api.pages(f"/api/v1/namespaces/{namespace}/pods", labelSelector=selector)
+        group_of = {owner["uid"]: item for item in groups for owner in item["metadata"].get("ownerReferences") or ()}
+        pods_of: dict[str, list[Json]] = {}
+        for pod in pods:
+            pods_of.setdefault(pod["metadata"]["labels"].get(OBJECT, ""), []).append(pod)
+        return {
+            name: _status(item, group_of.get(item["metadata"].get("uid", "")), pods_of.get(name, []))
+            for item in found
+            if (name := item["metadata"]["name"])
+        }
 
 
-def _status(item: Json) -> Status:
-    status = item.get("status", {})
-    now = status.get("state", {})
-    attempt = 1 + int(status.get("retryCount", 0))
+def _phase(item: Json) -> str:
+    return str(item.get("status", {}).get("state", {}).get("phase", "Pending"))
+
+
+def _status(item: Json, group: Json | None, pods: list[Json]) -> Status:
+    """By what Volcano says of it; its PodGroup says why it waits, its pods how it failed."""
+    status, phase = item.get("status", {}), _phase(item)
+    attempt = min(1 + int(status.get("retryCount", 0)), int(item["spec"].get("maxRetry", 1)))
     if gone := item["metadata"].get("deletionTimestamp"):
         return Status(State.CANCELLED, attempt, "it was deleted", None, None, seconds(gone))
-    state = _STATES.get(now.get("phase", "Pending"), State.UNKNOWN)
-    at = seconds(now.get("lastTransitionTime"))
-    code = 0 if state is State.COMPLETED else None
+    state = _STATES.get(phase, State.UNKNOWN)
+    at = seconds(status.get("state", {}).get("lastTransitionTime"))
     if state is State.RUNNING:
         return Status(state, attempt, "", None, at)
-    reason = "" if state is State.COMPLETED else str(now.get("message") or now.get("reason") or "")
-    return Status(state, attempt, reason, code, None, at if state.is_final else None)
+    if state is State.QUEUED:
+        return Status(state, attempt, group_reason(group) if phase in _WAITING else "it is started again")
+    if state is State.COMPLETED:
+        return Status(state, attempt, "", 0, None, at)
+    if phase in _BADLY:
+        ended = failure(pods)
+        if ended is None or ended[2] in SIGNALLED:
+            ended = State.NODE_FAIL, "its nodes were taken: one was lost, or work of a higher priority needs them", None
+        return Status(ended[0], attempt, ended[1], ended[2], None, at)
+    said = str(status.get("state", {}).get("message") or status.get("state", {}).get("reason") or "")
+    return Status(state, attempt, said, None, None, at if state.is_final else None)

@@ -1,7 +1,14 @@
-"""Policies of admission for jobs of tenants: the priority they may ask for, how long they may run, whose queue."""
+"""Policies of admission for jobs of tenants: the priority they may ask for, how long they may run, whose queue.
+
+A queue leaves alone what belongs to a job that it let in, and a scheduler of the cluster's own knows no queue: both
+would be roads around a tenant's quota, so owners are named by controllers only, and pods are held to the queue, too.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
+from ....plan.kubernetes_names import scheduling_class_of
 from ....plan.model import Plan
 from .given import declared_of
 from .manifest import Object, obj
@@ -11,61 +18,115 @@ from .tenants import PRIORITY_LABEL, TENANT_LABEL, TIME_LABEL
 __all__ = ["objects"]
 
 _API = "admissionregistration.k8s.io/v1"
-_NAME = "supercloud-tenant-jobs"
+_JOBS, _PODS, _OWNERS = "supercloud-tenant-jobs", "supercloud-tenant-queue", "supercloud-tenant-owners"
 _PRIORITY = "kueue.x-k8s.io/priority-class"
 _TIME = "kueue.x-k8s.io/max-exec-time-seconds"
+_QUEUE = "scheduling.volcano.sh/queue-name"
+_HAS_CONTROLLER = (
+    "(has(object.metadata.ownerReferences) && "
+    "object.metadata.ownerReferences.exists(o, has(o.controller) && o.controller))"
+)
+# controllers, kubelets and administrators; accounts of a tenant's own namespace are the tenant
+_BY_CLUSTER = (
+    "('system:masters' in request.userInfo.groups || (request.userInfo.username.startsWith('system:') && "
+    "!request.userInfo.username.startsWith('system:serviceaccount:' + namespaceObject.metadata.name + ':')))"
+)
+_POD_KINDS = [("", "v1", "pods")]
+_JOB_KINDS = [("batch", "v1", "jobs"), ("jobset.x-k8s.io", "*", "jobsets"),
+              ("leaderworkerset.x-k8s.io", "*", "leaderworkersets")]  # fmt: skip
+_VOLCANO_KINDS = [("batch.volcano.sh", "*", "jobs")]
+_GIVEN = {"name": "given", "expression": "namespaceObject.metadata.labels"}
 
 
 def objects(plan: Plan) -> list[Object]:
-    """The policy and its binding to the namespaces of tenants."""
-    if declared_of(plan).queue == "volcano":
-        kinds = [{"apiGroups": ["batch.volcano.sh"], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"],
-                  "resources": ["jobs"]}]  # fmt: skip
-        rules = [{
-            "expression": "has(object.spec.queue) && object.spec.queue == namespaceObject.metadata.name",
-            "message": "spec.queue must be the tenant's own queue, which is called like its namespace",
-        }]  # fmt: skip
-        variables = []
-    else:
-        kinds = [
-            {"apiGroups": ["batch"], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["jobs"]},
-            {"apiGroups": ["jobset.x-k8s.io"], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"],
-             "resources": ["jobsets"]},
-            {"apiGroups": ["leaderworkerset.x-k8s.io"], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"],
-             "resources": ["leaderworkersets"]},
-        ]  # fmt: skip
-        ranks = "{" + ", ".join(f"'{name}': {value}" for name, value in PRIORITIES.items()) + "}"
-        variables = [
-            {"name": "labels", "expression": "has(object.metadata.labels) ? object.metadata.labels : {}"},
-            {"name": "given", "expression": "namespaceObject.metadata.labels"},
-            {"name": "ranks", "expression": ranks},
-        ]
-        rules = [
-            {"expression": f"!('{_PRIORITY}' in variables.labels) || "
-                           f"(variables.labels['{_PRIORITY}'] in variables.ranks && "
-                f"variables.ranks[variables.labels['{_PRIORITY}']] <= "
-                           f"variables.ranks[variables.given['{PRIORITY_LABEL}']])",
-             "message": "the priority is higher than the tenant's highest, or there is none of this name"},
-            {"expression": f"!('{TIME_LABEL}' in variables.given) || ('{_TIME}' in variables.labels && "
-                           f"int(variables.labels['{_TIME}']) <= int(variables.given['{TIME_LABEL}']))",
-             "message": f"the tenant's jobs have a longest time: set the label {_TIME} to it or to less"},
-        ]  # fmt: skip
-    spec: Object = {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": kinds}}
+    """The policies and their bindings to the namespaces of tenants."""
+    volcano = declared_of(plan).queue == "volcano"
+    jobs = _volcano_jobs() if volcano else _kueue_jobs()
+    kinds = [*_POD_KINDS, *_JOB_KINDS, *(_VOLCANO_KINDS if volcano else ())]
+    return [*jobs, *_pods(volcano), *_owners(kinds)]
+
+
+def _kueue_jobs() -> list[Object]:
+    known, asked = _ranks({name: name for name in PRIORITIES}), f"variables.labels['{_PRIORITY}']"
+    rules = [
+        (f"!('{_PRIORITY}' in variables.labels) || {_allowed(asked)}",
+         "the priority is higher than the tenant's highest, or there is none of this name"),
+        (f"!('{TIME_LABEL}' in variables.given) || ('{_TIME}' in variables.labels && "
+         f"int(variables.labels['{_TIME}']) <= int(variables.given['{TIME_LABEL}']))",
+         f"the tenant's jobs have a longest time: set the label {_TIME} to it or to less"),
+    ]  # fmt: skip
+    labels = {"name": "labels", "expression": "has(object.metadata.labels) ? object.metadata.labels : {}"}
+    # the children of a job that passed carry no labels of their own
+    child = {"name": "not-a-child", "expression": f"!({_HAS_CONTROLLER} && {_BY_CLUSTER})"}
+    return _policy(_JOBS, _JOB_KINDS, [labels, _GIVEN, known], rules, matchConditions=[child])
+
+
+def _volcano_jobs() -> list[Object]:
+    known = _ranks({name: scheduling_class_of(name) for name in PRIORITIES})
+    rules = [
+        ("has(object.spec.queue) && object.spec.queue == namespaceObject.metadata.name",
+         "spec.queue must be the tenant's own queue, which is called like its namespace"),
+        (f"!has(object.spec.priorityClassName) || {_allowed('object.spec.priorityClassName')}",
+         "the priority is higher than the tenant's highest, or there is none of this name"),
+    ]  # fmt: skip
+    return _policy(_JOBS, _VOLCANO_KINDS, [_GIVEN, known], rules)
+
+
+def _pods(volcano: bool) -> list[Object]:
+    """A class of the cluster's own would put a pod above those of all tenants."""
+    free = ("!has(object.spec.priorityClassName) || object.spec.priorityClassName == '' || "
+            "(has(object.spec.priority) && object.spec.priority <= 0)")  # fmt: skip
+    refused = "this priorityClassName is not for the tenant's pods"
+    if not volcano:
+        return _policy(_PODS, _POD_KINDS, [], [(free, refused)])
+    rules = [(f"{free} || {_allowed('object.spec.priorityClassName')}", refused)]
+    notes = "variables.notes"
+    job = ("object.metadata.ownerReferences.exists(o, has(o.controller) && o.controller && "
+           "o.apiVersion.startsWith('batch.volcano.sh/'))")  # fmt: skip
+    rules += [
+        ("has(object.spec.schedulerName) && object.spec.schedulerName == 'volcano'",
+         "schedulerName must be volcano, or no queue counts the pod"),
+        (f"'{_QUEUE}' in {notes} ? {notes}['{_QUEUE}'] == namespaceObject.metadata.name : "
+         f"(has(object.metadata.ownerReferences) && {job})",
+         f"the annotation {_QUEUE} must name the tenant's own queue, which is called like its namespace"),
+    ]  # fmt: skip
+    annotations = {"name": "notes", "expression": "has(object.metadata.annotations) ? object.metadata.annotations : {}"}
+    known = _ranks({name: scheduling_class_of(name) for name in PRIORITIES})
+    return _policy(_PODS, _POD_KINDS, [_GIVEN, known, annotations], rules)
+
+
+def _owners(kinds: list[tuple[str, str, str]]) -> list[Object]:
+    kept = ("(request.operation == 'UPDATE' && has(oldObject.metadata.ownerReferences) && "
+            "oldObject.metadata.ownerReferences == object.metadata.ownerReferences)")  # fmt: skip
+    rule = f"!{_HAS_CONTROLLER} || {_BY_CLUSTER} || {kept}"
+    return _policy(_OWNERS, kinds, [], [(rule, "only a controller says what it controls: leave out ownerReferences")])
+
+
+def _ranks(names: dict[Any, str]) -> Object:
+    """The variable that knows what each priority is worth, by what the object calls it and by the tenant's label."""
+    worth = {own: PRIORITIES[name] for name, own in names.items()} | {name: PRIORITIES[name] for name in names}
+    said = "{" + ", ".join(f"'{name}': {value}" for name, value in worth.items()) + "}"
+    return {"name": "ranks", "expression": said}
+
+
+def _allowed(name: str) -> str:
+    return (f"({name} in variables.ranks && "
+            f"variables.ranks[{name}] <= variables.ranks[variables.given['{PRIORITY_LABEL}']])")  # fmt: skip
+
+
+def _policy(name: str, kinds: list[tuple[str, str, str]], variables: list[Object], rules: list[tuple[str, str]],
+            **more: Any) -> list[Object]:  # fmt: skip
+    resources = [{"apiGroups": [group], "apiVersions": [version], "operations": ["CREATE", "UPDATE"],
+                  "resources": [resource]} for group, version, resource in kinds]  # fmt: skip
+    spec: Object = {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": resources}}
     if variables:
         spec["variables"] = variables
-    spec["validations"] = rules
+    spec["validations"] = [{"expression": rule, "message": message} for rule, message in rules]
     owned = {"key": TENANT_LABEL, "operator": "Exists"}
-    # the children of a job that passed carry no labels of their own
-    if declared_of(plan).queue == "kueue":
-        spec["matchConditions"] = [{
-            "name": "not-a-child",
-            "expression": "!has(object.metadata.ownerReferences) || "
-                          "!object.metadata.ownerReferences.exists(o, has(o.controller) && o.controller)",
-        }]  # fmt: skip
     return [
-        obj(_API, "ValidatingAdmissionPolicy", _NAME, spec=spec),
-        obj(_API, "ValidatingAdmissionPolicyBinding", _NAME, spec={
-            "policyName": _NAME,
+        obj(_API, "ValidatingAdmissionPolicy", name, spec=spec | more),
+        obj(_API, "ValidatingAdmissionPolicyBinding", name, spec={
+            "policyName": name,
             "validationActions": ["Deny"],
             "matchResources": {"namespaceSelector": {"matchExpressions": [owned]}},
         }),

@@ -35,8 +35,8 @@ def files(plan: Plan) -> dict[str, list[Object]]:
 def shared(plan: Plan) -> list[Object]:
     """Roles that all tenants' users are bound to."""
     queue = [
-        {"apiGroups": ["kueue.x-k8s.io"], "resources": ["localqueues"], "verbs": _READ},
-        {"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads"], "verbs": [*_READ, "patch"]},
+        # the priority of a workload stands in it: who may write it has any
+        {"apiGroups": ["kueue.x-k8s.io"], "resources": ["localqueues", "workloads"], "verbs": _READ},
     ]
     if declared_of(plan).queue == "volcano":
         queue = [
@@ -115,6 +115,8 @@ def _quota(plan: Plan, tenant: TenantPlan) -> Object:
     if limits.submitted is not None:
         hard["count/jobs.batch"] = str(limits.submitted)
         hard["count/jobsets.jobset.x-k8s.io"] = str(limits.submitted)
+        if declared_of(plan).queue == "volcano":
+            hard["count/jobs.batch.volcano.sh"] = str(limits.submitted)
     return hard
 
 

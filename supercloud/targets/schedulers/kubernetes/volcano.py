@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from itertools import pairwise
 
-from ....plan.kubernetes_names import cluster_queue_of, level_label, topology_of
+from ....plan.kubernetes_names import POOL, cluster_queue_of, level_label, scheduling_class_of, topology_of
 from ....plan.kubernetes_quota import MEMORY, allotments, pool_capacity
-from ....plan.model import Group, Level, Plan
+from ....plan.model import Level, Plan, PoolPlan
 from .given import facts_of
 from .manifest import Object, obj
 
@@ -24,7 +26,7 @@ def files(plan: Plan) -> dict[str, list[Object]]:
     if plan.site.kind == "onprem":
         found["hypernodes"] = list(_hyper_nodes(plan, volcano.topology, volcano.abilities.tier_names))
     found["priorities"] = [
-        obj("scheduling.k8s.io/v1", "PriorityClass", f"supercloud-{name}", value=value, globalDefault=False,
+        obj("scheduling.k8s.io/v1", "PriorityClass", scheduling_class_of(name), value=value, globalDefault=False,
             description=f"jobs of {name} priority")
         for name, value in _PRIORITY.items()
     ]  # fmt: skip
@@ -44,9 +46,10 @@ def scheduler_configuration(plan: Plan) -> Object:
     return {
         "actions": "enqueue, allocate, preempt, reclaim, backfill",
         "tiers": [
-            {"plugins": [{"name": "priority"}, {"name": "gang"}, {"name": "conformance"}]},
-            {"plugins": [{"name": "drf"}, {"name": "predicates"}, {"name": "capacity"}, {"name": "nodeorder"},
-                         {"name": "binpack"}, near]},
+            # a gang of which some may be taken is started again as a whole; without this none ever gives way
+            {"plugins": [{"name": "priority"}, {"name": "gang", "enablePreemptable": False}, {"name": "conformance"}]},
+            {"plugins": [{"name": "drf", "enablePreemptable": False}, {"name": "predicates"}, {"name": "capacity"},
+                         {"name": "nodeorder"}, {"name": "binpack"}, near]},
         ],
     }  # fmt: skip
 
@@ -80,29 +83,59 @@ def _list(resources: dict[str, int]) -> dict[str, str]:
 
 
 def _hyper_nodes(plan: Plan, version: str, named: bool) -> Iterator[Object]:
-    """Tier 1 takes nodes by their label, every further tier the groups below it by name."""
-    done: set[str] = set()
-    for pool in plan.pools:
-        topology = topology_of(plan, pool)
-        if topology.name in done:
-            continue
-        done.add(topology.name)
-        levels = tuple(reversed(topology.levels))
-        for tier, level in enumerate(levels, start=1):
-            below = _members(level, levels[tier - 2]) if tier > 1 else {}
-            for group in level.groups:
-                members = below.get(group.name, []) if tier > 1 else [_nodes(level, group)]
-                if members:
-                    spec: Object = {"tier": tier, **({"tierName": level.name} if named else {}), "members": members}
-                    yield obj(f"topology.volcano.sh/{version}", "HyperNode", _name(level, group), spec=spec)
+    """The innermost level of a pool takes nodes by their label, every further one the groups below it by name.
+
+    Pools share switches, and a switch may hold domains of one pool and plain nodes of another: it is one HyperNode.
+    """
+    chains = [(pool, topology_of(plan, pool).levels) for pool in plan.pools]
+    tiers = tiers_of([levels for _, levels in chains])
+    halved = {level.name for _, levels in chains for level in levels[:-1]}
+    members: dict[str, dict[str, list[Object]]] = {name: {} for name in sorted(tiers, key=lambda name: tiers[name])}
+    for pool, levels in chains:
+        for outer, inner in pairwise(levels):
+            for group, found in _members(outer, inner).items():
+                own = members[outer.name].setdefault(group, [])
+                own += [item for item in found if item not in own]
+        for group in _holding(levels[-1], pool) if levels else ():
+            labels = {level_label(levels[-1].name): group}
+            if levels[-1].name in halved:
+                labels[POOL] = pool.name
+            member = {"type": "Node", "selector": {"labelMatch": {"matchLabels": labels}}}
+            own = members[levels[-1].name].setdefault(group, [])
+            own += [] if member in own else [member]
+    for level, groups in members.items():
+        for group, own in groups.items():
+            spec: Object = {"tier": tiers[level], **({"tierName": level} if named else {}), "members": own}
+            yield obj(f"topology.volcano.sh/{version}", "HyperNode", _name(level, group), spec=spec)
 
 
-def _name(level: Level, group: Group) -> str:
-    return f"{level.name}-{group.name}"
+def _holding(level: Level, pool: PoolPlan) -> Iterator[str]:
+    """The groups that nodes of a pool lie in."""
+    for group in level.groups:
+        if any(part.prefix == pool.hosts.prefix and part.first <= pool.hosts.last and pool.hosts.first <= part.last
+               for part in group.hosts.ranges):  # fmt: skip
+            yield group.name
 
 
-def _nodes(level: Level, group: Group) -> Object:
-    return {"type": "Node", "selector": {"labelMatch": {"matchLabels": {level_label(level.name): group.name}}}}
+def tiers_of(topologies: Iterable[Sequence[Level]]) -> dict[str, int]:
+    """level -> tier, 1 for the innermost: Volcano knows one number for a name, whatever pool asks for it.
+
+    A level's tier is above those of all levels that lie within it in any topology.
+    """
+    within: dict[str, set[str]] = {}
+    for levels in topologies:
+        for index, level in enumerate(levels):
+            within.setdefault(level.name, set()).update(item.name for item in levels[index + 1 :])
+
+    @cache
+    def tier(name: str) -> int:
+        return 1 + max(map(tier, within[name]), default=0)
+
+    return {name: tier(name) for name in within}
+
+
+def _name(level: str, group: str) -> str:
+    return f"{level}-{group}"
 
 
 def _members(outer: Level, inner: Level) -> dict[str, list[Object]]:
@@ -119,6 +152,6 @@ def _members(outer: Level, inner: Level) -> dict[str, list[Object]]:
         known = starts.get(first.prefix, [])
         position = bisect_right(known, first.first, key=lambda item: item[0]) - 1
         if position >= 0 and first.first <= known[position][1]:
-            member = {"type": "HyperNode", "selector": {"exactMatch": {"name": _name(inner, group)}}}
+            member = {"type": "HyperNode", "selector": {"exactMatch": {"name": _name(inner.name, group.name)}}}
             members.setdefault(known[position][2], []).append(member)
     return members
