@@ -44,20 +44,25 @@ class Reach:
         if self.way == "shared":
             return {f"rdma/{name}": 1}
         if not self.named:
-            return {f"nvidia.com/{name}": self.rails}
+            return {f"nvidia.com/{self.ports}": self.rails}
         return {f"nvidia.com/{self.network(rail)}": 1 for rail in range(self.rails)}
 
     @property
     def networks(self) -> tuple[str, ...]:
         """Networks a pod joins besides its own, in the order of the rails."""
         if self.way in ("host-device", "sr-iov"):
-            return tuple(self.network(rail) if self.named else self.fabric.name for rail in range(self.rails))
+            return tuple(self.network(rail) if self.named else self.ports for rail in range(self.rails))
         return tuple(self.network(rail) for rail in range(self.rails)) if self.way == "gke" else ()
 
     @property
     def host_network(self) -> bool:
         """Whether the pod uses the host's network."""
         return self.way == "shared" and self.fabric.kind == "roce"
+
+    @property
+    def ports(self) -> str:
+        """What rails are called together where they are not told apart; a fabric may be called like a device."""
+        return f"{self.fabric.name}-port"
 
     def network(self, rail: int) -> str:
         """What a rail is called; the functions of a port are no whole ports."""

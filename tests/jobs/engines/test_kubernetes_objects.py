@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,12 +13,14 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from samples import ROOT
 
 from supercloud.errors import EngineError
 from supercloud.jobs.engines.kubernetes.arrays import task
 from supercloud.jobs.engines.kubernetes.container import _ONE, _SEVERAL, _START, verbatim
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.engines.kubernetes.names import Ref, object_name
+from supercloud.jobs.links import Links, links_of
 from supercloud.jobs.placement import Placement, place
 from supercloud.plan.kubernetes_names import resource_of, topology_of
 from supercloud.plan.model import Plan
@@ -24,6 +28,11 @@ from supercloud.plan.resolve import resolve
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 from supercloud.spec.loader import loads
+from supercloud.targets import render
+
+sys.path.append(str(ROOT / "tests" / "targets" / "kubernetes"))
+
+from kube_specs import ELSEWHERE, OTHER_CLOUDS, VARIANTS, by_kind, objects_of, planned  # noqa: E402
 
 PLAN = """
 name: pod
@@ -116,6 +125,72 @@ def test_groups_stay_in_their_domains(made: Callable[..., dict[str, Any]]) -> No
     wishes = job_of(body)["template"]["metadata"]["annotations"]
     assert wishes["kueue.x-k8s.io/podset-slice-required-topology"] == "topology.supercloud.dev/scale-up"
     assert wishes["kueue.x-k8s.io/podset-slice-size"] == "4"
+
+
+def test_pods_of_several_nodes_get_their_rails(made: Callable[..., dict[str, Any]], kubernetes: Plan) -> None:
+    body = made(accelerators={"type": "h100", "count": 16})
+    job, main = job_of(body)["template"], main_of(body)
+    joined = job["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"].split(",")
+    items = objects_of(render(kubernetes, "kubernetes"))
+    attached = by_kind(items, "HostDeviceNetwork")
+    assert len(joined) == 8 and all(attached[name]["spec"]["networkNamespace"] == "llm" for name in joined)
+    given = {f"nvidia.com/{attached[name]['spec']['resourceName']}" for name in joined}
+    assert given == set(main["resources"]["limits"]) - {"nvidia.com/gpu"}
+    assert main["securityContext"] == {"capabilities": {"add": ["IPC_LOCK"]}}
+    [settings] = [item["configMapRef"]["name"] for item in main["envFrom"]]
+    assert "nccl.conf" in by_kind(items, "ConfigMap")[f"llm/{settings}"]["data"]
+    assert {"name": "nccl", "mountPath": "/etc/nccl.conf", "subPath": "nccl.conf"} in main["volumeMounts"]
+    alone = made(accelerators={"type": "h100", "count": 8})
+    assert main_of(alone)["resources"] == {"limits": {"nvidia.com/gpu": "8"}} and "envFrom" not in main_of(alone)
+
+
+def test_pods_of_one_domain_claim_its_channel(made: Callable[..., dict[str, Any]], kubernetes: Plan) -> None:
+    body = made(accelerators={"type": "gb200", "count": 32})
+    spec, main = job_of(body)["template"]["spec"], main_of(body)
+    [claim] = spec["resourceClaims"]
+    assert main["resources"]["claims"] == [{"name": claim["name"]}]
+    domains = by_kind(objects_of(render(kubernetes, "kubernetes")), "ComputeDomain")
+    channel = domains["llm/nvl-nvlink"]["spec"]["channel"]["resourceClaimTemplate"]["name"]
+    assert claim["resourceClaimTemplateName"] == channel
+    assert main["resources"]["limits"]["nvidia.com/domains-port"] == "4", "its adapters are not known by name"
+
+
+ROCE = """
+  - {name: compute, kind: roce, shape: clos, switch: nvidia-sn5600, su: 4}
+  - {name: domains"""
+INFINIBAND = """
+  - {name: compute, kind: infiniband, shape: rail-optimized, switch: nvidia-qm9700}
+  - {name: domains"""
+
+
+def test_routed_links_are_the_hosts(made: Callable[..., dict[str, Any]]) -> None:
+    body = made(resolve(loads(PLAN.replace(INFINIBAND, ROCE))), accelerators={"type": "h100", "count": 16})
+    spec = job_of(body)["template"]["spec"]
+    assert (spec["hostNetwork"], spec["dnsPolicy"]) == (True, "ClusterFirstWithHostNet")
+    assert main_of(body)["resources"]["limits"]["rdma/compute"] == "1"
+
+
+def test_a_part_of_a_node_gets_its_part_of_the_adapters() -> None:
+    plan = planned(VARIANTS["aws"])
+    whole, half = links_of(plan, plan.pools[0], "llm", 2, 1.0), links_of(plan, plan.pools[0], "llm", 2, 0.5)
+    assert whole.resources == (("vpc.amazonaws.com/efa", 32),) and half.resources == (("vpc.amazonaws.com/efa", 16),)
+    named = planned()
+    assert links_of(named, named.pools[0], "llm", 2, 0.5) == Links(), "rails go to whoever has the whole node"
+    shared = planned({"pools": [{"name": "t", "machine": "dgx-h100", "nodes": 8, "fabrics": ["compute"],
+                                 "slicing": {"shards": 2}}]})  # fmt: skip
+    functions = links_of(shared, shared.pools[0], "vision", 2, 0.5)
+    assert dict(functions.resources) == {f"nvidia.com/compute-vf{rail}": 1 for rail in range(8)}
+    assert dict(functions.annotations)["k8s.v1.cni.cncf.io/networks"].startswith("vision-compute-vf0,")
+
+
+def test_gke_joins_its_own_networks() -> None:
+    plan = planned(ELSEWHERE["gke"], OTHER_CLOUDS)
+    notes = dict(links_of(plan, plan.pools[0], "llm", 2, 1.0).annotations)
+    interfaces = json.loads(notes["networking.gke.io/interfaces"])
+    assert interfaces[0] == {"interfaceName": "eth0", "network": "default"} and len(interfaces) == 9
+    assert {item["network"] for item in interfaces[1:]} == set(
+        by_kind(objects_of(render(plan, "kubernetes")), "Network")
+    )
 
 
 def test_what_is_insisted_on_is_required(made: Callable[..., dict[str, Any]]) -> None:

@@ -1,6 +1,7 @@
 #!/bin/bash
-# build.sh [MODULE]: builds the programs of a Go module (this folder's: the control plane; tools/: what checks rendered
-# files) once, and prints the folder they are in. Idempotent; a change of any input makes a new folder.
+# build.sh [MODULE]: builds the programs of a Go module (this folder's: the control plane; volcano/: the other queue;
+# tools/: what checks rendered files) once, and prints the folder they are in. Idempotent; a change of any input makes a
+# new folder.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -35,14 +36,10 @@ export GOTOOLCHAIN=local CGO_ENABLED=0 GOFLAGS="-buildvcs=false -trimpath -mod=r
 rm -rf "$place"
 mkdir -p "$place/bin" "$place/manifests/crds"
 folder_of() { "$go" list -m -f '{{.Dir}}' "$1"; }
-taken() {  # FOLDER MODULE@VERSION FILES…: files of a module, or the custom resources that its types (go:…) make
+taken() {  # FOLDER MODULE@VERSION FILES…: files of a module
     local folder=$place/manifests/$1 source=$2 from
     shift 2
     mkdir -p "$folder"
-    if [ "${1#go:}" != "$1" ]; then
-        PATH=$(dirname "$go"):$PATH "$place/bin/controller-gen" crd "${@/#go:/paths=${source%@*}/}" "output:crd:dir=$folder"
-        return
-    fi
     from=$(cd "$place" && "$go" mod download -json "$source" | sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p')
     # shellcheck disable=SC2068  # patterns of files
     (cd "${from:?}" && cp -r $@ "$folder")

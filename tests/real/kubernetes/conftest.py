@@ -5,24 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from kube_world import World
-
-SPEC = """\
-name: pod
-site: {kind: onprem, location: stockholm}
-scheduler: {kind: kubernetes, version: "1.36"}
-pools:
-  - {name: train, machine: dgx-h100, nodes: 64, fabrics: [compute]}
-  - {name: nvl, machine: dgx-gb200, nodes: 36, fabrics: [domains]}
-fabrics:
-  - {name: compute, kind: infiniband, shape: rail-optimized, switch: nvidia-qm9700}
-  - {name: domains, kind: infiniband, shape: rail-optimized, switch: nvidia-qm9700}
-storage:
-  - {name: scratch, kind: lustre, capacity: 2 PiB, tier: best, mount: /scratch}
-tenants:
-  - {name: llm, share: 30, priority: high}
-  - {name: vision, share: 70, priority: high}
-"""
+from kube_world import SPEC, World
 
 
 @pytest.fixture(scope="session")

@@ -75,7 +75,7 @@ class Lab:
         managers = Managers(self.built / "manifests", self.processes, self.keys)
         for name in _SYSTEM:
             self.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-        self._define(managers.resources())
+        self.define(managers.resources())
         managers.start(self.kubeconfig, self._kueue)
         for item in managers.webhooks():
             self._apply(item, f"{_HOOKS}/{item['kind'].lower()}s")
@@ -108,9 +108,10 @@ class Lab:
         for name in names:
             files = sorted((self.built / "manifests" / "crds" / name).glob("*.yaml"))
             assert files, f"crds.txt has no {name}"
-            self._define(item for item in documents(*files) if item["kind"] == "CustomResourceDefinition")
+            self.define(item for item in documents(*files) if item["kind"] == "CustomResourceDefinition")
 
-    def _define(self, items: Iterable[Json]) -> None:
+    def define(self, items: Iterable[Json]) -> None:
+        """Define custom resources, and wait until the server serves them."""
         with ThreadPoolExecutor(4) as threads:
             names = [item["metadata"]["name"] for item in threads.map(lambda item: self._apply(item, _CRDS), items)]
         for name in names:

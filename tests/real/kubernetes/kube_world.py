@@ -11,18 +11,39 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from kube_channels import give_channels
 from kube_lab import Lab
 from kube_managers import documents
 from kube_nodes import Node
+from kube_volcano import Volcano, scheduler_of
 
 import supercloud as sc
+from supercloud.jobs.engines.kubernetes.kinds import KINDS
 from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.records import JobRecord
 from supercloud.jobs.store import Store
-from supercloud.plan.model import PoolPlan
+from supercloud.plan.kubernetes_fabrics import reaches
+from supercloud.plan.model import Plan, PoolPlan
+from supercloud.spec.scheduler import KubernetesScheduler
 
 Json = dict[str, Any]
 
+SPEC = """\
+name: pod
+site: {kind: onprem, location: stockholm}
+scheduler: {kind: kubernetes, version: "1.36"}
+pools:
+  - {name: train, machine: dgx-h100, nodes: 64, fabrics: [compute]}
+  - {name: nvl, machine: dgx-gb200, nodes: 36, fabrics: [domains]}
+fabrics:
+  - {name: compute, kind: infiniband, shape: rail-optimized, switch: nvidia-qm9700}
+  - {name: domains, kind: infiniband, shape: rail-optimized, switch: nvidia-qm9700}
+storage:
+  - {name: scratch, kind: lustre, capacity: 2 PiB, tier: best, mount: /scratch}
+tenants:
+  - {name: llm, share: 30, priority: high}
+  - {name: vision, share: 70, priority: high}
+"""
 _APPLIED = ("nodes", "tenants", "queues")  # the other folders are for charts that are not here
 
 
@@ -37,28 +58,45 @@ class World:
         assert not self.plan.errors, self.plan.errors
         sc.render(self.plan, "kubernetes").write(folder / "bundle")
         self.bundle = folder / "bundle"
-        values = yaml.safe_load((self.bundle / "charts" / "kueue.yaml").read_text())
-        kueue = yaml.safe_load(values["managerConfig"]["controllerManagerConfigYaml"])
-        nodes = [Node(host, allocatable=_has(pool)) for pool in self.plan.pools for host in pool.hosts]
+        scheduler = self.plan.scheduler.spec
+        assert isinstance(scheduler, KubernetesScheduler)
+        self.kind = next(kind for kind in KINDS.values() if kind.queue == scheduler.queue)
+        self._volcano: Volcano | None = None
+        nodes = [Node(host, allocatable=_has(self.plan, pool)) for pool in self.plan.pools for host in pool.hosts]
         (folder / "lab").mkdir()
-        self.lab = Lab(folder / "lab", nodes, {"namespace": "kueue-system"} | kueue, people)
+        self.lab = Lab(folder / "lab", nodes, self._kueue(), people)
+
+    def _kueue(self) -> Json:
+        """What the bundle says to Kueue; it is not asked for anything where Volcano is the queue."""
+        path = self.bundle / "charts" / "kueue.yaml"
+        if not path.exists():
+            return {}
+        values = yaml.safe_load(path.read_text())
+        said: Json = yaml.safe_load(values["managerConfig"]["controllerManagerConfigYaml"])
+        return {"namespace": "kueue-system"} | said
 
     def __enter__(self) -> World:
         self.lab.__enter__()
         try:
+            if self.kind.queue == "volcano":
+                self._volcano = Volcano(self.lab, scheduler_of(self.bundle))
+                self._volcano.start()
             self.apply()
         except BaseException:
-            self.lab.close()
+            self.__exit__()
             raise
         return self
 
     def __exit__(self, *error: Any) -> None:
+        if self._volcano:
+            self._volcano.stop()
         self.lab.close()
 
     def apply(self) -> None:
         """What install.sh does after the charts, and one run of the job that labels nodes."""
         for folder in _APPLIED:
             self.lab.apply(*self._objects(folder))
+        give_channels(self.lab, self.plan)
         for tenant in self.plan.tenants:
             self.lab.until(lambda name=tenant.name: self._active(name))  # type: ignore[misc]
         self._label()
@@ -71,6 +109,9 @@ class World:
                 yield item
 
     def _active(self, queue: str) -> bool:
+        if self.kind.queue == "volcano":
+            state = self.lab.api.get(f"/apis/scheduling.volcano.sh/v1beta1/queues/{queue}").get("status", {})
+            return bool(state.get("state") == "Open")
         found = self.lab.api.get(f"/apis/kueue.x-k8s.io/v1beta2/clusterqueues/{queue}")
         return any(item["type"] == "Active" and item["status"] == "True"
                    for item in found.get("status", {}).get("conditions") or ())  # fmt: skip
@@ -134,18 +175,20 @@ class World:
         return reached
 
     def objects(self, number: int) -> Json:
-        """A job's JobSet."""
+        """A job's JobSet or Volcano job."""
         key = self.record(number).key
-        for item in self.lab.api.pages("/apis/jobset.x-k8s.io/v1alpha2/jobsets"):
+        plural = self.kind.path("").rpartition("/")[2]
+        for item in self.lab.api.pages(f"/apis/{self.kind.api}/{plural}"):
             if item["metadata"]["annotations"].get("supercloud.dev/key") == key:
                 return item
-        raise AssertionError(f"job {number} has no JobSet")
+        raise AssertionError(f"job {number} has no object")
 
     def hosts(self, number: int) -> list[str]:
         """The nodes its pods run on, as soon as all of them are on one."""
         body = self.objects(number)
         space, name = body["metadata"]["namespace"], body["metadata"]["name"]
-        count = body["spec"]["replicatedJobs"][0]["template"]["spec"]["parallelism"]
+        spec = body["spec"]
+        count = spec.get("minAvailable") or spec["replicatedJobs"][0]["template"]["spec"]["parallelism"]
 
         def look() -> list[str] | None:
             pods = self.lab.api.pages(f"/api/v1/namespaces/{space}/pods", labelSelector=f"supercloud.dev/object={name}")
@@ -166,13 +209,18 @@ class World:
 
     def clear(self) -> None:
         """Delete everybody's jobs."""
-        self.lab.clear(*(tenant.name for tenant in self.plan.tenants))
+        spaces = [tenant.name for tenant in self.plan.tenants]
+        if self.kind.queue == "volcano":
+            for space in spaces:
+                self.lab.api.delete(self.kind.path(space), {"propagationPolicy": "Background"})
+        self.lab.clear(*spaces)
 
 
-def _has(pool: PoolPlan) -> dict[str, str]:
-    """What the kubelet of a node of a pool would say it has."""
+def _has(plan: Plan, pool: PoolPlan) -> dict[str, str]:
+    """What the kubelet of a node of a pool would say it has, with the ports that device plugins find."""
     cpu, memory = pool.machine.cpu, pool.machine.memory
     has = {"cpu": str(cpu.threads if cpu else 8), "memory": f"{int(memory.base) if memory else 2**36}"}
     if pool.accelerator and pool.accelerator.kubernetes:
         has[pool.accelerator.kubernetes] = str(pool.per_node)
-    return has
+    ports = (reach.resources for reach in reaches(plan, pool))
+    return has | {name: str(number) for found in ports for name, number in found.items()}

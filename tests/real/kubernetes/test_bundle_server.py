@@ -77,7 +77,8 @@ def test_the_manager_of_a_fleet_is_accepted(lab: Lab) -> None:
     served = Served(lab.api)
     bundle = render_fleet("company", {"pod1": PLAN, "trainer": BUNDLES["aws"][0]})
     for path, text in bundle.items():
-        for item in yaml.safe_load_all(text) if path.endswith(".yaml") and "kustomization" not in path else ():
+        objects = path.endswith(".yaml") and "kustomization" not in path and "/charts/" not in path
+        for item in yaml.safe_load_all(text) if objects else ():
             assert served.put(item, dry=True), f"{path}: {item['kind']}"
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kube_world import World
 
 from supercloud.jobs.engines.kubernetes.api import Api, Cluster, Refusal
+
+Json = dict[str, Any]
 
 
 @pytest.fixture
@@ -45,6 +48,76 @@ def test_what_another_has_is_not_even_seen(cluster: World, bob: Path, path: str)
     with pytest.raises(Refusal) as refused:
         Api(Cluster(config_file=bob)).get(path)
     assert refused.value.code == 403
+
+
+@pytest.mark.parametrize(("path", "body"), [
+    ("/api/v1/namespaces/llm/pods/any/exec", {}),
+    ("/api/v1/namespaces/llm/pods/any/portforward", {}),
+    ("/api/v1/namespaces/llm/serviceaccounts/default/token", {"spec": {"expirationSeconds": 3600}}),
+    ("/api/v1/namespaces/vision/serviceaccounts/default/token", {"spec": {"expirationSeconds": 3600}}),
+    ("/api/v1/namespaces/vision/serviceaccounts", {"metadata": {"name": "x"}}),
+    ("/api/v1/namespaces/vision/persistentvolumeclaims", {"metadata": {"name": "x"}}),
+    ("/apis/rbac.authorization.k8s.io/v1/namespaces/vision/rolebindings", {"metadata": {"name": "x"}}),
+    ("/apis/kueue.x-k8s.io/v1beta2/namespaces/vision/localqueues", {"metadata": {"name": "x"}}),
+    ("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "x"}, "value": 1000000}),
+])  # fmt: skip
+def test_what_leads_out_of_a_namespace_is_refused(cluster: World, bob: Path, path: str, body: Json) -> None:
+    with pytest.raises(Refusal) as refused:
+        Api(Cluster(config_file=bob)).post(path, body)
+    assert refused.value.code == 403
+
+
+def test_a_workload_is_not_for_its_tenant_to_change(cluster: World, bob: Path) -> None:
+    """Its priority stands in it, and whether it goes at all."""
+    job = cluster.submit(name="own", tenant="vision", kubeconfig=bob)
+    cluster.hosts(job)
+    path = "/apis/kueue.x-k8s.io/v1beta2/namespaces/vision/workloads"
+    [found] = cluster.lab.api.pages(path)
+    with pytest.raises(Refusal) as refused:
+        Api(Cluster(config_file=bob)).patch(f"{path}/{found['metadata']['name']}", {"spec": {"priority": 10**9}})
+    assert refused.value.code == 403
+
+
+def test_nothing_of_a_tenant_hides_behind_a_job_that_was_let_in(cluster: World, bob: Path) -> None:
+    """What belongs to an admitted job needs no quota: so a tenant may not say that something does."""
+    job = cluster.submit(name="decoy", tenant="vision", kubeconfig=bob)
+    decoy = cluster.objects(job)
+    owner = {"apiVersion": decoy["apiVersion"], "kind": decoy["kind"], "name": decoy["metadata"]["name"],
+             "uid": decoy["metadata"]["uid"], "controller": True}  # fmt: skip
+    spec = {"containers": [{"name": "main", "image": "registry.example.com/a:1"}], "restartPolicy": "Never"}
+    made: dict[str, Json] = {
+        "/api/v1/namespaces/vision/pods": spec,
+        "/apis/batch/v1/namespaces/vision/jobs": {"template": {"spec": spec}},
+        "/apis/jobset.x-k8s.io/v1alpha2/namespaces/vision/jobsets": {
+            "replicatedJobs": [{"name": "a", "template": {"spec": {"template": {"spec": spec}}}}]
+        },
+    }
+    user = Api(Cluster(config_file=bob))
+    for path, body in made.items():
+        kind = {"pods": "Pod", "jobs": "Job", "jobsets": "JobSet"}[path.rpartition("/")[2]]
+        version = path.removeprefix("/apis/").removeprefix("/api/").partition("/namespaces")[0]
+        item = {"apiVersion": version, "kind": kind, "metadata": {"name": "hidden"}, "spec": body}
+        user.post(path, item, dryRun="All")
+        item["metadata"] |= {"ownerReferences": [owner]}
+        with pytest.raises(Refusal, match="only a controller says what it controls"):
+            user.post(path, item, dryRun="All")
+
+
+def test_no_pod_of_a_tenant_stands_above_all_others(cluster: World, bob: Path) -> None:
+    spec = {"containers": [{"name": "main", "image": "registry.example.com/a:1"}], "restartPolicy": "Never",
+            "priorityClassName": "system-node-critical"}  # fmt: skip
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "high"}, "spec": spec}
+    with pytest.raises(Refusal, match="priorityClassName is not for"):
+        Api(Cluster(config_file=bob)).post("/api/v1/namespaces/vision/pods", pod, dryRun="All")
+
+
+def test_another_tenants_volume_is_not_mounted(cluster: World, bob: Path) -> None:
+    """A claim is found in a pod's own namespace only, and a tenant's pod names nothing else."""
+    spec = {"containers": [{"name": "main", "image": "registry.example.com/a:1"}], "restartPolicy": "Never",
+            "volumes": [{"name": "v", "hostPath": {"path": "/scratch/llm"}}]}  # fmt: skip
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "mount"}, "spec": spec}
+    with pytest.raises(Refusal, match="volumes that may be used"):
+        Api(Cluster(config_file=bob)).post("/api/v1/namespaces/vision/pods", pod, dryRun="All")
 
 
 def test_another_tenants_queue_does_not_take_the_job(cluster: World, bob: Path) -> None:

@@ -173,7 +173,8 @@ def test_no_secret_is_rendered() -> None:
 
 def test_a_fleet_is_one_queue() -> None:
     bundle = render_fleet("company", {"pod1": BUNDLES["onprem"][0], "trainer": BUNDLES["aws"][0]})
-    items = [item for path, text in bundle.items() if path.startswith("manager/") for item in yaml.safe_load_all(text)]
+    items = [item for path, text in bundle.items() if path.startswith("manager/") and "/charts/" not in path
+             for item in yaml.safe_load_all(text)]  # fmt: skip
     assert by_kind(items, "MultiKueueConfig")["company"]["spec"]["clusters"] == ["pod1", "trainer"]
     queue = by_kind(items, "ClusterQueue")["llm"]["spec"]
     assert queue["admissionChecksStrategy"]["admissionChecks"] == [{"name": "company"}]
@@ -181,6 +182,13 @@ def test_a_fleet_is_one_queue() -> None:
     assert quotas["nvidia.com/gpu"] == str(64 * 8 + 16 * 8)
     assert set(by_kind(items, "LocalQueue")) == {"llm/llm", "vision/vision"}
     assert "workers/pod1/multikueue.yaml" in bundle
+    values = yaml.safe_load(bundle["manager/charts/kueue.yaml"])
+    said = yaml.safe_load(values["managerConfig"]["controllerManagerConfigYaml"])
+    [spaces] = said["managedJobsNamespaceSelector"]["matchExpressions"]
+    assert spaces["values"] == ["llm", "vision"]
+    ports = set(said["resources"]["excludeResourcePrefixes"])
+    assert {"nvidia.com/compute-rail", "vpc.amazonaws.com/efa"} <= ports, "what any worker leaves uncounted"
+    assert f"--version {BUNDLES['onprem'][0].scheduler.kubernetes.kueue.version}" in bundle["INSTALL.md"]  # type: ignore[union-attr]
 
 
 def test_a_fleet_needs_kueue_everywhere() -> None:

@@ -292,6 +292,34 @@ def test_volcano_tiers_grow_from_the_nodes() -> None:
     assert not by_kind(items, "ClusterQueue")
 
 
+def test_volcano_has_one_tier_for_a_level_whatever_the_pool() -> None:
+    """A unit lies above the domains of one pool and the nodes of another: one number, one HyperNode, one parent."""
+    link = {"kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
+    pools = [H100 | {"nodes": 32}, {"name": "nvl", "machine": "dgx-gb200", "nodes": 36, "fabrics": ["domains"]}]
+    fabrics = [{"name": name, **link} for name in ("compute", "domains")]
+    scheduler = {"kind": "kubernetes", "version": "1.36", "queue": "volcano"}
+    items = rendered({"scheduler": scheduler, "pools": pools, "fabrics": fabrics, "facility": None})
+    listed = [item for item in items if item["kind"] == "HyperNode"]
+    nodes = by_kind(items, "HyperNode")
+    assert len(listed) == len(nodes)
+    tiers = {(item["spec"]["tierName"], item["spec"]["tier"]) for item in listed}
+    assert {name for name, _ in tiers} == {"scale-up", "su", "fabric", "cluster"} and len(tiers) == 4
+    parents: list[str] = []
+    for item in listed:
+        for member in item["spec"]["members"]:
+            if member["type"] == "HyperNode":
+                parents.append(member["selector"]["exactMatch"]["name"])
+                assert nodes[parents[-1]]["spec"]["tier"] < item["spec"]["tier"]
+    assert len(parents) == len(set(parents)) == len(listed) - 1, "a tree"
+
+
+def test_a_fabric_may_be_called_like_a_device() -> None:
+    fabric = {"name": "gpu", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
+    pools = [{"name": "train", "machine": "dgx-gb200", "nodes": 36, "fabrics": ["gpu"]}]
+    policy = by_kind(rendered({"pools": pools, "fabrics": [fabric]}), "NicClusterPolicy")["nic-cluster-policy"]
+    assert '"resourceName": "gpu-port"' in policy["spec"]["sriovDevicePlugin"]["config"]
+
+
 def test_a_rack_has_its_own_limit() -> None:
     [rules] = by_kind(rendered(VARIANTS["powered"]), "PrometheusRule").values()
     found = {rule["alert"]: rule["expr"] for group in rules["spec"]["groups"] for rule in group["rules"]}

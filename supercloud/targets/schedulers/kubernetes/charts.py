@@ -13,7 +13,7 @@ from . import accelerators, monitoring, problem_detector, queues, volcano
 from .given import facts_of, taints_of
 from .manifest import Object, yaml_text
 
-__all__ = ["files", "lock", "namespaces", "values"]
+__all__ = ["files", "kueue_values", "lock", "namespaces", "values"]
 
 
 def files(plan: Plan) -> dict[str, Object]:
@@ -59,10 +59,14 @@ def _cilium(plan: Plan) -> Object:
 def _kueue(plan: Plan) -> Object:
     kueue = facts_of(plan).kueue
     assert kueue is not None, "a plan whose Kueue release is unknown has an error finding"
+    return {"enablePrometheus": True, **kueue_values(queues.configuration(plan, kueue))}
+
+
+def kueue_values(configuration: Object) -> Object:
+    """Of Kueue's chart, with a configuration of its manager."""
     return {
-        "enablePrometheus": True,
         "controllerManager": {"replicas": 2},
-        "managerConfig": {"controllerManagerConfigYaml": yaml_text(queues.configuration(plan, kueue))},
+        "managerConfig": {"controllerManagerConfigYaml": yaml_text(configuration)},
     }
 
 

@@ -103,10 +103,9 @@ def _shared(plan: Plan, use: _Use) -> Object:
 
 
 def _devices(plan: Plan, use: _Use) -> Iterator[Object]:
-    name = use.reach.fabric.name
     rails = range(use.reach.rails) if use.reach.named else (None,)
     for rail in rails:
-        resource = name if rail is None else use.reach.network(rail)
+        resource = use.reach.ports if rail is None else use.reach.network(rail)
         picked = {**_selectors(plan, use, rail), "isRdma": True}
         yield {"resourcePrefix": "nvidia.com", "resourceName": resource, "selectors": picked}
 
@@ -119,7 +118,7 @@ def _networks(plan: Plan, uses: list[_Use], operator: str) -> Iterator[Object]:
         if reach.way == "shared":
             continue
         for rail in range(reach.rails if reach.named else 1):
-            name = reach.network(rail) if reach.named else reach.fabric.name
+            name = reach.network(rail) if reach.named else reach.ports
             if reach.way == "sr-iov":
                 yield _node_policy(plan, use, rail, operator)
             if name in done:

@@ -32,8 +32,9 @@ def flux(plan: Plan, stages: Sequence[str]) -> dict[str, str]:
             "interval": "1h",
             "releaseName": chart.name,
             "targetNamespace": chart.namespace,
-            "install": {"crds": "CreateReplace", "remediation": {"retries": 3}},
-            "upgrade": {"crds": "CreateReplace", "remediation": {"retries": 3}},
+            # without an end: a chart may be looked at before its namespace, or what it stands on, is there
+            "install": {"crds": "CreateReplace", "remediation": {"retries": -1}},
+            "upgrade": {"crds": "CreateReplace", "remediation": {"retries": -1}},
             "chart": {"spec": {
                 "chart": chart.chart, "version": chart.version,
                 "sourceRef": {"kind": "HelmRepository", "name": _source(chart.repository)},

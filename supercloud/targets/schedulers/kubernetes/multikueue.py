@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ....catalog.kubernetes import KueueRelease
+from ....catalog.kubernetes_parts import Chart
 from ....errors import Finding, InputError
 from ....plan.kubernetes import age
 from ....plan.kubernetes_names import CHANNEL, cluster_queue_of, flavor_of, namespace_of, priority_class_of, queue_of
@@ -16,9 +17,10 @@ from ....plan.kubernetes_quota import MEMORY, pool_capacity
 from ....plan.model import Plan
 from ....primitives.bundle import Bundle
 from ....primitives.templates import fill
-from .given import channel_classes, tenant_names
-from .manifest import Object, documents, head, kustomization, obj
-from .queues import PRIORITIES
+from . import charts
+from .given import channel_classes, facts_of, tenant_names
+from .manifest import Object, documents, head, kustomization, obj, yaml_text
+from .queues import PRIORITIES, device_classes, settings, uncounted
 
 __all__ = ["render_fleet"]
 
@@ -34,15 +36,16 @@ def render_fleet(name: str, plans: Mapping[str, Plan]) -> Bundle:
     """
     _check(name, plans)
     manager = _manager(name, plans)
+    installed = _charts(plans)
     files = {"manager/kustomization.yaml": kustomization(name, [f"{part}.yaml" for part in manager])}
+    files |= {f"manager/charts/{chart.name}.yaml": f"{head(name)}\n{yaml_text(_values(plans, chart))}"
+              for chart in installed}  # fmt: skip
     files |= {f"manager/{part}.yaml": documents(name, objects) for part, objects in manager.items()}
     for cluster, plan in plans.items():
         files[f"workers/{cluster}/kustomization.yaml"] = kustomization(name, ["multikueue.yaml"])
         files[f"workers/{cluster}/multikueue.yaml"] = documents(name, _worker(plan))
-    classes = sorted({name for plan in plans.values() for name in channel_classes(plan)})
     about = {
-        "classes": classes,
-        "channel": CHANNEL,
+        "charts": installed,
         "clusters": list(plans),
         "release": _newest(plans),
         "system": _SYSTEM,
@@ -77,6 +80,27 @@ def _kueue(plan: Plan) -> KueueRelease | None:
 def _newest(plans: Mapping[str, Plan]) -> KueueRelease:
     """The manager's release: as new as the newest worker's."""
     return max((item for item in map(_kueue, plans.values()) if item), key=age)
+
+
+def _charts(plans: Mapping[str, Plan]) -> list[Chart]:
+    """What the manager installs: its queue, and the kinds of jobs it hands on."""
+    newest = max(plans.values(), key=lambda plan: age(facts_of(plan).kueue or _newest(plans)))
+    return [chart for chart in facts_of(newest).charts if chart.name in ("kueue", "jobset", "lws")]
+
+
+def _values(plans: Mapping[str, Plan], chart: Chart) -> Object:
+    """Kueue's as its workers have them together: the manager counts what they count, for all their tenants."""
+    if chart.name != "kueue":
+        return {}
+    spaces = {namespace_of(tenant) for plan in plans.values() for tenant in tenant_names(plan)}
+    excluded = list(dict.fromkeys(name for plan in plans.values() for name in uncounted(plan)))
+    classes: dict[str, list[str]] = {}
+    for plan in plans.values():
+        for resource, names in device_classes(plan).items():
+            known = classes.setdefault(resource, [])
+            known += [name for name in names if name not in known]
+    said = settings(_newest(plans), spaces, excluded, classes)
+    return charts.kueue_values(said)
 
 
 def _manager(name: str, plans: Mapping[str, Plan]) -> dict[str, list[Object]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ....catalog.kubernetes import KueueApis, KueueRelease
@@ -24,7 +24,7 @@ from .given import channel_classes, claimed_classes, facts_of, tenant_names, tol
 from .manifest import Object, obj
 from .provisioning import check_name, queued_pools
 
-__all__ = ["PRIORITIES", "configuration", "covered", "files"]
+__all__ = ["PRIORITIES", "configuration", "covered", "device_classes", "files", "settings", "uncounted"]
 
 PRIORITIES: dict[Priority, int] = {"low": 0, "normal": 500, "high": 1000}
 """What a job of each priority is worth; only the order matters."""
@@ -55,12 +55,34 @@ def covered(plan: Plan) -> list[str]:
 
 def configuration(plan: Plan, release: KueueRelease) -> Object:
     """The configuration of Kueue's manager, which its chart takes as a text."""
+    spaces = [namespace_of(tenant) for tenant in tenant_names(plan)]
+    found = settings(release, spaces, uncounted(plan), device_classes(plan))
+    if plan.tenants:
+        found["fairSharing"] = {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]}
+        if release.apis.configuration == "v1beta1":
+            found["fairSharing"] = {"enable": True, **found["fairSharing"]}
+    return found
+
+
+def uncounted(plan: Plan) -> list[str]:
+    """Beginnings of the names of resources that no quota is for: of what not every pool knows, and of ports."""
     counted = covered(plan)
     left_out = [name for name in ("cpu", MEMORY) if name not in counted]
     links = {
         name.rstrip("0123456789") for pool in plan.pools for reach in reaches(plan, pool) for name in reach.resources
     }
-    excluded = [*left_out, "ephemeral-storage", "hugepages-", *sorted(links)]
+    return [*left_out, "ephemeral-storage", "hugepages-", *sorted(links)]
+
+
+def device_classes(plan: Plan) -> dict[str, list[str]]:
+    """What claims of device classes count as."""
+    return claimed_classes(plan) | ({CHANNEL: names} if (names := channel_classes(plan)) else {})
+
+
+def settings(
+    release: KueueRelease, namespaces: Iterable[str], excluded: Sequence[str], classes: Mapping[str, Sequence[str]]
+) -> Object:
+    """What a manager is told that looks after these namespaces."""
     gates = {} if release.abilities.topology else {"TopologyAwareScheduling": True}
     found: Object = {
         "apiVersion": f"config.kueue.x-k8s.io/{release.apis.configuration}",
@@ -74,23 +96,18 @@ def configuration(plan: Plan, release: KueueRelease) -> Object:
         "managedJobsNamespaceSelector": {
             "matchExpressions": [
                 {"key": "kubernetes.io/metadata.name", "operator": "In",
-                 "values": sorted(namespace_of(tenant) for tenant in tenant_names(plan))}
+                 "values": sorted(namespaces)}
             ]
         },
         "integrations": {
             "frameworks": ["batch/job", "jobset.x-k8s.io/jobset", "leaderworkerset.x-k8s.io/leaderworkerset", "pod"]
         },
-        "resources": {"excludeResourcePrefixes": excluded},
+        "resources": {"excludeResourcePrefixes": list(excluded)},
     }  # fmt: skip
-    classes = claimed_classes(plan) | ({CHANNEL: names} if (names := channel_classes(plan)) else {})
     if classes:
         found["resources"]["deviceClassMappings"] = [
-            {"name": name, "deviceClassNames": names} for name, names in classes.items()
+            {"name": name, "deviceClassNames": list(names)} for name, names in classes.items()
         ]
-    if plan.tenants:
-        found["fairSharing"] = {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]}
-        if release.apis.configuration == "v1beta1":
-            found["fairSharing"] = {"enable": True, **found["fairSharing"]}
     if gates:
         found["featureGates"] = gates
     return found

@@ -1,0 +1,91 @@
+"""Volcano's controllers, scheduler and webhooks as processes outside the cluster, its resources inside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+from kube_binaries import built
+from kube_lab import Lab
+from kube_managers import documents
+from kube_processes import Processes, free_ports
+
+Json = dict[str, Any]
+
+_NAMESPACE, _SERVICE = "volcano-system", "volcano-admission-service"
+# what the chart lets through its webhooks unless told otherwise: path, group and resource
+_HOOKS = {
+    "/jobs/mutate": ("batch.volcano.sh/v1alpha1", "jobs"),
+    "/jobs/validate": ("batch.volcano.sh/v1alpha1", "jobs"),
+    "/podgroups/validate": ("scheduling.volcano.sh/v1beta1", "podgroups"),
+    "/queues/mutate": ("scheduling.volcano.sh/v1beta1", "queues"),
+    "/queues/validate": ("scheduling.volcano.sh/v1beta1", "queues"),
+    "/hypernodes/validate": ("topology.volcano.sh/v1alpha1", "hypernodes"),
+}
+
+
+class Volcano:
+    """Beside the managers of a lab that has started; ``scheduler`` is the scheduler's configuration as rendered."""
+
+    def __init__(self, lab: Lab, scheduler: str):
+        self._lab = lab
+        self.built = built("volcano")
+        self.processes = Processes(self.built / "bin", lab.folder)
+        self._scheduler = lab.folder / "volcano-scheduler.conf"
+        self._scheduler.write_text(scheduler)
+
+    def start(self) -> None:
+        """Resources, then programs; the webhooks are last, as they answer for objects of the programs themselves."""
+        crds = sorted((self.built / "manifests" / "crds").glob("*.yaml"))
+        self._lab.define(item for item in documents(*crds) if item)
+        self._lab.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _NAMESPACE}})
+        port, *health = free_ports(4)
+        self._lab.apply(*self._hooks(port))
+        keys = self._lab.keys.folder
+        common = {"kubeconfig": self._lab.kubeconfig, "enable-healthz": "true"}
+        addresses = dict(zip(("webhook-manager", "controller-manager", "scheduler"), health, strict=True))
+        flags: dict[str, dict[str, object]] = {
+            "webhook-manager": {
+                "enabled-admission": ",".join(_HOOKS), "tls-cert-file": keys / "tls.crt", "port": port,
+                "tls-private-key-file": keys / "tls.key", "ca-cert-file": keys / "ca.crt",
+                "webhook-namespace": _NAMESPACE, "webhook-service-name": _SERVICE, "listen-address": "127.0.0.1",
+            },
+            "controller-manager": {"leader-elect": "false"},
+            "scheduler": {"leader-elect": "false", "scheduler-conf": self._scheduler, "cache-dumper": "false"},
+        }  # fmt: skip
+        for name, more in flags.items():
+            self.processes.start(name, {**common, **more, "healthz-address": f"127.0.0.1:{addresses[name]}"})
+        for name, number in addresses.items():
+            scheme = "https" if name == "webhook-manager" else "http"
+            self.processes.ready(name, f"{scheme}://127.0.0.1:{number}/healthz")
+
+    def _hooks(self, port: int) -> Iterator[Json]:
+        for path, (api, resource) in _HOOKS.items():
+            group, _, version = api.partition("/")
+            mutates = path.endswith("/mutate")
+            rule = {"apiGroups": [group], "apiVersions": [version], "resources": [resource],
+                    "operations": ["CREATE"] if mutates else ["CREATE", "UPDATE"]}  # fmt: skip
+            if path == "/queues/validate":
+                rule["operations"] = ["CREATE", "UPDATE", "DELETE"]
+            client = {"url": f"https://127.0.0.1:{port}{path}", "caBundle": self._lab.keys.bundle}
+            yield {
+                "apiVersion": "admissionregistration.k8s.io/v1",
+                "kind": f"{'Mutating' if mutates else 'Validating'}WebhookConfiguration",
+                "metadata": {"name": f"{_SERVICE}{path.replace('/', '-')}"},
+                "webhooks": [{
+                    "name": f"{path.strip('/').replace('/', '-')}.volcano.sh", "clientConfig": client, "rules": [rule],
+                    "admissionReviewVersions": ["v1"], "sideEffects": "NoneOnDryRun", "failurePolicy": "Fail",
+                }],
+            }  # fmt: skip
+
+    def stop(self) -> None:
+        """End it."""
+        self.processes.stop()
+
+
+def scheduler_of(bundle: Path) -> str:
+    """The scheduler's configuration in a rendered bundle."""
+    values = yaml.safe_load((bundle / "charts" / "volcano.yaml").read_text())
+    return str(values["custom"]["scheduler_config_override"])
