@@ -29,7 +29,7 @@ _HAS_CONTROLLER = (
 # controllers, kubelets and administrators; accounts of a tenant's own namespace are the tenant
 _BY_CLUSTER = (
     "('system:masters' in request.userInfo.groups || (request.userInfo.username.startsWith('system:') && "
-    "!request.userInfo.username.startsWith('system:serviceaccount:' + namespaceObject.metadata.name + ':')))"
+    "!request.userInfo.username.startsWith('system:serviceaccount:' + request.namespace + ':')))"
 )
 _POD_KINDS = [("", "v1", "pods")]
 _JOB_KINDS = [("batch", "v1", "jobs"), ("jobset.x-k8s.io", "*", "jobsets"),
