@@ -22,7 +22,7 @@ BUNDLES = bundles()
 SERVED = re.compile(
     r"(v1|(apps|batch|rbac\.authorization\.k8s\.io|networking\.k8s\.io|storage\.k8s\.io|scheduling\.k8s\.io|"
     r"admissionregistration\.k8s\.io|resource\.k8s\.io|kueue\.x-k8s\.io|monitoring\.coreos\.com|resource\.nvidia\.com|"
-    r"sriovnetwork\.openshift\.io|(scheduling|topology)\.volcano\.sh|networking\.gke\.io|argoproj\.io|"
+    r"sriovnetwork\.openshift\.io|mellanox\.com|(scheduling|topology)\.volcano\.sh|networking\.gke\.io|argoproj\.io|"
     r"(source|helm|kustomize)\.toolkit\.fluxcd\.io)/v\d+((alpha|beta)\d+)?)$"
 )
 each = pytest.mark.parametrize(("plan", "bundle"), list(BUNDLES.values()), ids=list(BUNDLES))
