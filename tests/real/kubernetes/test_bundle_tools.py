@@ -69,6 +69,10 @@ def fired(tmp_path: Path, bundle: Bundle, series: list[tuple[str, str]], at: str
     ran(promtool, "test", "rules", "test.yaml", cwd=tmp_path)
 
 
+def port(metric: str) -> str:
+    return metric + '{instance="train-0001",device="mlx5_0",port="1"}'
+
+
 BUSY = [(gpu("DCGM_FI_DEV_GPU_UTIL"), "98x60"), (gpu("DCGM_FI_DEV_FB_USED"), "70000x60"),
         (gpu("DCGM_FI_DEV_GPU_TEMP"), "61x60"), (gpu("DCGM_FI_DEV_XID_ERRORS"), "0x60"),
         (gpu("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL"), "0x60")]  # fmt: skip
@@ -92,12 +96,70 @@ SAMPLES: list[tuple[str, list[tuple[str, str]], list[str]]] = [
      ["FabricLinkFlaps"]),
     ("a queue is shut", [('kueue_cluster_queue_status{cluster_queue="llm",status="active"}', "0x60")],
      ["QueueInactive"]),
+    ("slowed by heat", [(gpu("DCGM_FI_DEV_THERMAL_VIOLATION", gpu="4"), "0+1000000x60")], ["GpuThrottledByHeat"]),
+    ("rows to remap", [(gpu("DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS", gpu="4"), "0x20 1x40")],
+     ["GpuRowRemapPending"]),
+    ("replays of NVLink", [(gpu("DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL", gpu="4"), "0+5x60")],
+     ["GpuNvlinkErrors"]),
+    ("a link of NVLink began anew", [(gpu("DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL", gpu="4"), "0x20 1x40")],
+     ["GpuNvlinkRecovery"]),
+    ("replays of the bus", [(gpu("DCGM_FI_DEV_PCIE_REPLAY_COUNTER", gpu="4"), "0+120x60")], ["GpuPcieReplays"]),
+    ("symbols", [(port("node_infiniband_symbol_error_total"), "0+120x60")], ["FabricSymbolErrors"]),
+    ("a link recovered", [(port("node_infiniband_link_error_recovery_total"), "0x20 1x40")], ["FabricLinkRecoveries"]),
+    ("a stranger in a partition", [(port("node_infiniband_port_constraint_errors_received_total"), "0+5x60")],
+     ["FabricPartitionViolations"]),
+    ("put back again and again",
+     [('kueue_evicted_workloads_total{cluster_queue="llm",reason="PodsReadyTimeout"}', "0+1x60")], ["QueueEvictions"]),
 ]  # fmt: skip
+QUIET: list[tuple[str, str]] = [
+    (gpu("DCGM_FI_DEV_GPU_TEMP", gpu="5"), "83x60"),
+    (gpu("DCGM_FI_DEV_THERMAL_VIOLATION"), "1000x60"),
+    (gpu("DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS"), "2x60"),
+    (gpu("DCGM_FI_DEV_ROW_REMAP_FAILURE"), "0x60"),
+    (gpu("DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL"), "7x60"),
+    (gpu("DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL"), "7x60"),
+    (gpu("DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL"), "7x60"),
+    (gpu("DCGM_FI_DEV_PCIE_REPLAY_COUNTER"), "0+30x60"),
+    (gpu("DCGM_FI_DEV_GPU_UTIL", gpu="6"), "0x60"),
+    (gpu("DCGM_FI_DEV_FB_USED", gpu="6"), "80x60"),
+    (port("node_infiniband_physical_state_id"), "5x60"),
+    (port("node_infiniband_link_downed_total"), "0x20 1x40"),
+    (port("node_infiniband_symbol_error_total"), "0+30x60"),
+    (port("node_infiniband_link_error_recovery_total"), "3x60"),
+    (port("node_infiniband_port_constraint_errors_received_total"), "3x60"),
+    ('kueue_cluster_queue_status{cluster_queue="llm",status="active"}', "1x60"),
+    ('kueue_evicted_workloads_total{cluster_queue="llm",reason="Preempted"}', "0+5x60"),
+    ('kueue_evicted_workloads_total{cluster_queue="llm",reason="PodsReadyTimeout"}', "0x20 8x40"),
+]
+"""Just below what fires, for every rule that has a limit."""
 
 
 @pytest.mark.parametrize(("series", "alerts"), [item[1:] for item in SAMPLES], ids=[item[0] for item in SAMPLES])
 def test_samples_fire_the_alert_that_is_meant(series: list[tuple[str, str]], alerts: list[str], tmp_path: Path) -> None:
     fired(tmp_path, BUNDLES["onprem"][1], BUSY + series, "30m", alerts)
+
+
+def test_what_is_just_below_a_limit_fires_nothing(tmp_path: Path) -> None:
+    fired(tmp_path, BUNDLES["onprem"][1], BUSY + QUIET, "30m", [])
+
+
+def test_every_rule_has_a_sample_that_fires_it(tmp_path: Path) -> None:
+    """Errors of the driver by number, all of them; the others are in SAMPLES."""
+    bundle = BUNDLES["onprem"][1]
+    rules = {rule["alert"] for rule in rules_of(bundle, tmp_path)[1]}
+    numbers = sorted(name for name in rules if name.startswith("GpuXid"))
+    assert len(numbers) > 30
+    assert rules - set(numbers) == {name for _, _, wanted in SAMPLES for name in wanted if name not in numbers}
+    series = [(gpu("DCGM_FI_DEV_XID_ERRORS", gpu=name), f"{name.removeprefix('GpuXid')}x60") for name in numbers]
+    fired(tmp_path, bundle, BUSY + series, "30m", numbers)
+
+
+@pytest.mark.parametrize(("watts", "alerts"), [(600, []), (5000, ["SitePower"])])
+def test_a_site_over_its_budget(watts: int, alerts: list[str], tmp_path: Path) -> None:
+    plan, bundle = BUNDLES["powered"]
+    series = [(gpu("DCGM_FI_DEV_POWER_USAGE", Hostname=host, gpu=str(index)), f"{watts}x60")
+              for host in plan.pools[0].hosts for index in range(plan.pools[0].per_node)]  # fmt: skip
+    fired(tmp_path, bundle, series, "30m", alerts)
 
 
 @pytest.mark.parametrize(("watts", "alerts"), [(600, []), (900, ["RackPowerTrain"])])
