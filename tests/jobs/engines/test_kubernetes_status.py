@@ -101,6 +101,73 @@ def test_many_are_asked_for_with_few_questions(tmp_path: Path) -> None:
     assert pages["jobsets"] == -(-len(REFS) // 2)
 
 
+class Older(Recorded):
+    """A cluster whose Kueue serves only what came before."""
+
+    def send(self, method: str, path: str, body: bytes | None, kind: str) -> tuple[int, bytes]:
+        if "/kueue.x-k8s.io/v1beta2/" in path:
+            return 404, b"404 page not found"
+        return super().send(method, path, body, kind)
+
+
+def test_an_older_kueue_is_asked_in_its_own_version(tmp_path: Path) -> None:
+    newer, older = (KubernetesEngine(Connection(engine="kubernetes"), tmp_path, kind()) for kind in (Recorded, Older))
+    assert older.poll(list(REFS.values())) == newer.poll(list(REFS.values()))
+
+
+def vcjob(phase: str, retries: int = 0, count: int = 0) -> dict[str, Any]:
+    task = {"replicas": 4, "template": {"spec": {"nodeSelector": {"supercloud.dev/pool": "train"}}}}
+    labels = {"supercloud.dev/job": "j"}
+    return {"metadata": {"name": "j", "uid": "u", "labels": labels},
+            "spec": {"maxRetry": retries + 1, "tasks": [task]},
+            "status": {"state": {"phase": phase}, "retryCount": count}}  # fmt: skip
+
+
+class Volcano:
+    """A cluster without Kueue, with one job; ``pods`` are its pods' exit codes."""
+
+    def __init__(self, job: dict[str, Any], pods: tuple[int, ...] = (), said: str = ""):
+        condition = {"type": "Unschedulable", "status": "True", "message": said}
+        ended = [{"state": {"terminated": {"exitCode": code}}} for code in pods]
+        self.lists: dict[str, list[dict[str, Any]]] = {
+            "batch.volcano.sh/v1alpha1/jobs": [job],
+            "batch.volcano.sh/v1alpha1/namespaces/llm/jobs": [job],
+            "scheduling.volcano.sh/v1beta1/namespaces/llm/podgroups": [
+                {"metadata": {"ownerReferences": [{"uid": "u"}]}, "status": {"conditions": [condition]}}
+            ],
+            "v1/namespaces/llm/pods": [
+                {"metadata": {"labels": {"supercloud.dev/object": "j"}}, "status": {"containerStatuses": [end]}}
+                for end in ended
+            ],
+        }
+
+    def send(self, method: str, path: str, body: bytes | None, kind: str) -> tuple[int, bytes]:
+        items = self.lists.get(urlsplit(path).path.partition("/")[2].partition("/")[2])
+        return (404, b"404 page not found") if items is None else (200, json.dumps({"items": items}).encode())
+
+
+@pytest.mark.parametrize(
+    ("cluster", "state", "attempt", "code", "reason"),
+    [
+        (Volcano(vcjob("Pending"), said="4/4 tasks in gang unschedulable"), State.QUEUED, 1, None, "4/4 tasks"),
+        (Volcano(vcjob("Restarting", 2, 1)), State.QUEUED, 2, None, "started again"),
+        (Volcano(vcjob("Running", 2, 2)), State.RUNNING, 3, None, ""),
+        (Volcano(vcjob("Terminated"), (143, 3)), State.FAILED, 1, 3, "ended with exit code 3"),
+        (Volcano(vcjob("Failed", 2, 3), (42,)), State.FAILED, 3, 42, "ended with exit code 42"),
+        (Volcano(vcjob("Failed", 0, 1), (143,)), State.NODE_FAIL, 1, None, "its nodes were taken"),
+        (Volcano(vcjob("Completed")), State.COMPLETED, 1, 0, ""),
+    ],
+)
+def test_every_end_under_volcano(tmp_path: Path, cluster: Volcano, state: State, attempt: int, code: int | None,
+                                 reason: str) -> None:  # fmt: skip
+    engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path, cluster)
+    ref = "vcjob/llm/j/1795226340"
+    status = engine.poll([ref])[ref]
+    assert (status.state, status.attempt, status.exit_code) == (state, attempt, code) and reason in status.reason
+    waits = state is State.QUEUED and "tasks" in reason
+    assert [(item.partition, item.nodes) for item in engine.waiting()] == ([("train", 4)] if waits else [])
+
+
 def test_what_is_gone_before_its_time_was_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path, Recorded())
     monkeypatch.setattr("time.time", lambda: 1795226340.0)

@@ -60,6 +60,8 @@ class Volcano:
         for name, number in addresses.items():
             scheme = "https" if name == "webhook-manager" else "http"
             self.processes.ready(name, f"{scheme}://127.0.0.1:{number}/healthz")
+        # the scheduler makes the queue that all others stand under
+        self._lab.until(lambda: self._lab.api.get("/apis/scheduling.volcano.sh/v1beta1/queues/root"))
 
     def _hooks(self, port: int) -> Iterator[Json]:
         for path, (api, resource) in _HOOKS.items():

@@ -25,6 +25,7 @@ from ...submission import Status, Submission
 from .api import Api, Cluster, Refusal, Transport
 from .arrays import task
 from .jobset import KEPT
+from .jobsets import workloads
 from .kinds import KINDS, by_api
 from .logs import Spool
 from .names import Notes, Ref
@@ -173,7 +174,7 @@ class KubernetesEngine:
     def waiting(self) -> Sequence[Waiting]:
         """What waits for nodes, of everybody."""
         try:
-            return waiting_work(self.api.pages("/apis/kueue.x-k8s.io/v1beta2/workloads"))
+            return waiting_work(workloads(self.api, "workloads"))
         except Refusal as refusal:
             if refusal.code != 404:
                 raise

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ....spec import JobSpec
 from ...placement import Placement
 from ...pods import Pods
 from ...submission import Status
-from .api import Api
+from .api import Api, Refusal
 from .jobset import API, jobset
 from .status import ended_badly, needs_pods, status_of
 
-__all__ = ["JobSets"]
+__all__ = ["JobSets", "workloads"]
 
 Json = dict[str, Any]
 
-_WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/{}/workloads"
+_VERSIONS = ("v1beta2", "v1beta1")  # newest first; what is read of a Workload is the same in both
 _OWNER = "kueue.x-k8s.io/job-uid"
 _SET = "jobset.sigs.k8s.io/jobset-name"
 _AT_ONCE = 100  # names in one selector: an address has room for some thousand letters
@@ -47,9 +47,9 @@ class JobSets:
         sets = {item["metadata"]["name"]: item for item in api.pages(self.path(namespace), labelSelector=selector)}
         queued = {
             item["metadata"]["labels"].get(_OWNER): item
-            for item in _labelled(api, _WORKLOADS.format(namespace), _OWNER,
-                                  [item["metadata"]["uid"] for item in sets.values()])
-        }  # fmt: skip
+            for selector in _selectors(_OWNER, [item["metadata"]["uid"] for item in sets.values()])
+            for item in workloads(api, f"namespaces/{namespace}/workloads", labelSelector=selector)
+        }
         jobs = _by(api, f"/apis/batch/v1/namespaces/{namespace}/jobs", _SET,
                    [name for name, item in sets.items() if ended_badly(item)])  # fmt: skip
         pods = _by(api, f"/api/v1/namespaces/{namespace}/pods", _SET,
@@ -63,12 +63,24 @@ class JobSets:
 def _by(api: Api, path: str, label: str, values: list[str]) -> dict[str, list[Json]]:
     """Objects whose label has one of these values, by value."""
     found: dict[str, list[Json]] = {}
-    for item in _labelled(api, path, label, values):
-        found.setdefault(item["metadata"]["labels"][label], []).append(item)
+    for selector in _selectors(label, values):
+        for item in api.pages(path, labelSelector=selector):
+            found.setdefault(item["metadata"]["labels"][label], []).append(item)
     return found
 
 
-def _labelled(api: Api, path: str, label: str, values: list[str]) -> Iterable[Json]:
+def _selectors(label: str, values: list[str]) -> Iterator[str]:
     for start in range(0, len(values), _AT_ONCE):
         part = ",".join(values[start : start + _AT_ONCE])
-        yield from api.pages(path, labelSelector=f"{label} in ({part})")
+        yield f"{label} in ({part})"
+
+
+def workloads(api: Api, path: str, **query: str) -> Iterable[Json]:
+    """Workloads of Kueue, in the newest version that its release serves; a refusal (404) where there is no Kueue."""
+    for version in _VERSIONS:
+        try:
+            return list(api.pages(f"/apis/kueue.x-k8s.io/{version}/{path}", **query))
+        except Refusal as refusal:
+            if refusal.code != 404 or version == _VERSIONS[-1]:
+                raise
+    return ()

@@ -43,12 +43,16 @@ def scheduler_configuration(plan: Plan) -> Object:
             "hypernode.binpack.resources": ", ".join(devices),
             **{f"hypernode.binpack.resources.{name}": 2 for name in devices},
         }
+    fits: Object = {"name": "predicates"}
+    release = facts_of(plan).release
+    if release and release.abilities.devices and any(pool.imex for pool in plan.pools):
+        fits["arguments"] = {"predicate.DynamicResourceAllocationEnable": True}  # channels are claimed
     return {
         "actions": "enqueue, allocate, preempt, reclaim, backfill",
         "tiers": [
             # a gang of which some may be taken is started again as a whole; without this none ever gives way
             {"plugins": [{"name": "priority"}, {"name": "gang", "enablePreemptable": False}, {"name": "conformance"}]},
-            {"plugins": [{"name": "drf", "enablePreemptable": False}, {"name": "predicates"}, {"name": "capacity"},
+            {"plugins": [{"name": "drf", "enablePreemptable": False}, fits, {"name": "capacity"},
                          {"name": "nodeorder"}, {"name": "binpack"}, near]},
         ],
     }  # fmt: skip
