@@ -3,14 +3,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test lint test-real bench format schemas golden clean
+.PHONY: help demo test lint test-real bench bench-real format schemas golden clean
 
 help:
 	@echo "make demo       set up .venv, plan and render the examples, run a job on this machine"
 	@echo "make test       the hermetic tests"
 	@echo "make lint       formatting, lint, types, floors, shell scripts"
 	@echo "make test-real  the same bundles on real daemons (root, Debian 12)"
-	@echo "make bench      speed and size, as a table with ratios"
+	@echo "make bench      speed and size, as a table with ratios;  make bench-real: on real daemons (root)"
 	@echo "make format     format the code;  make schemas, make golden: write generated files anew"
 
 .venv/.ready: pyproject.toml .ci/bootstrap.py
@@ -49,6 +49,9 @@ real-others: .venv/.dev
 
 bench: .venv/.dev
 	$(BIN)/python tests/bench/run.py
+
+bench-real: .venv/.dev
+	PYTHONPATH=tests:tests/real/kubernetes:tests/real/pulumi:tests/real/report $(BIN)/python tests/bench/real/run.py
 
 format: .venv/.dev
 	$(BIN)/ruff format .

@@ -1,4 +1,4 @@
-"""The report in a real browser: quick, quiet, legible on three screens and on paper, and its search finds things."""
+"""The report in a real browser: quiet, legible on three screens and on paper, and its search finds things."""
 
 from __future__ import annotations
 
@@ -30,9 +30,8 @@ return document.getElementById("answer").innerText;
 def test_legible(browser: Browser, pages: dict[str, Path], name: str, scheme: str, screen: str, tmp_path: Path) -> None:
     browser.size(*SCREENS[screen], phone=screen == "phone")
     browser.colours(scheme)
-    seconds = browser.open(pages[name])
+    browser.open(pages[name])
     assert browser.log() == []
-    assert seconds < 2
     width = browser.run("return document.documentElement.scrollWidth")
     assert width <= SCREENS[screen][0]  # nothing makes the page itself scroll sideways
     for row in range(min(browser.run("return window.supercloud.D.rows"), 3)):

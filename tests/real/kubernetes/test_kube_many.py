@@ -1,8 +1,7 @@
-"""How fast one client submits, and how many questions it takes to ask after many jobs."""
+"""Many jobs from one client at once; how fast is measured by ``make bench-real``."""
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -19,22 +18,15 @@ COUNT = 200
 THREADS = 8
 
 
-def test_fifty_jobs_a_second_from_one_client(cluster: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the client itself costs bounds its rate; how fast this machine plays a whole cluster beside it is said."""
+def test_two_hundred_jobs_from_one_client(cluster: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has an object of its own, and one look knows them all."""
     monkeypatch.setenv("KUBECONFIG", str(cluster.lab.kubeconfig))
     job = JobSpec.model_validate({"name": "quick", "command": ["true"], "image": "registry.example.com/q:1",
                                   "tenant": "llm", "accelerators": {"type": "h100", "count": 8}})  # fmt: skip
     connection = Connection(engine="kubernetes")
     with Store(tmp_path) as store, ThreadPoolExecutor(THREADS) as threads:
         engine = open_engine(connection, store.folder)
-        submit(job, cluster.plan, engine=connection, store=store)  # the client's own start is not counted
-        began, worked = time.monotonic(), time.process_time()
         jobs = list(threads.map(lambda _: submit(job, cluster.plan, engine=connection, store=store), range(COUNT)))
-        rate, own = COUNT / (time.monotonic() - began), COUNT / (time.process_time() - worked)
         refs = [found.record.ref or "" for found in jobs]
-        began = time.monotonic()
         known = engine.poll(refs)
-        asked = time.monotonic() - began
-        print(f"{rate:.0f} jobs/s submitted ({own:.0f} by the client's work), asked after in {asked:.2f} s")
         assert len(set(refs)) == COUNT and set(known) == set(refs)
-        assert own >= 50
