@@ -38,9 +38,17 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def plans() -> dict[str, Plan]:
-    """A SuperPOD with its storage, NVL72 racks with a torus, a Clos of 24,576 GPUs, and a site of 16,384."""
+    """A SuperPOD with its storage, NVL72 racks with a torus, a Clos of 24,576 GPUs, a site of 16,384; small ones; clouds."""
     overlay = Catalog([HERE / "catalog"])
-    names = ("03-nvl72", "04-roce-24k", "05-superpod-networks", "07-storage")
+    names = (
+        "01-minimal",
+        "03-nvl72",
+        "04-roce-24k",
+        "05-superpod-networks",
+        "07-storage",
+        "08-kubernetes",
+        "09-aws-slurm",
+    )
     found = {name: resolve(load(EXAMPLES / name / "cluster.yaml")) for name in names}
     return {
         "superpod": resolve(load(HERE / "superpod.yaml"), overlay),

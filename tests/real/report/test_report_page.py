@@ -15,6 +15,7 @@ from supercloud.topology import Fabric as Wiring
 
 SCREENS = {"phone": (390, 844), "laptop": (1280, 800), "wide": (1920, 1200)}
 NAMES = ("superpod", "03-nvl72", "04-roce-24k", "05-superpod-networks", "07-storage", "site")
+LEGIBLE = (*NAMES, "01-minimal", "08-kubernetes", "09-aws-slurm")
 OVERLAPS = Path(__file__).with_name("overlaps.js").read_text()
 ASK = """
 const input = document.getElementById("find");
@@ -24,7 +25,7 @@ return document.getElementById("answer").innerText;
 """
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", LEGIBLE)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("screen", SCREENS)
 def test_legible(browser: Browser, pages: dict[str, Path], name: str, scheme: str, screen: str, tmp_path: Path) -> None:
@@ -34,6 +35,7 @@ def test_legible(browser: Browser, pages: dict[str, Path], name: str, scheme: st
     assert browser.log() == []
     width = browser.run("return document.documentElement.scrollWidth")
     assert width <= SCREENS[screen][0]  # nothing makes the page itself scroll sideways
+    assert browser.run(OVERLAPS) == []
     for row in range(min(browser.run("return window.supercloud.D.rows"), 3)):
         browser.run("window.supercloud.showRow(arguments[0])", row)
         assert browser.run(OVERLAPS) == []

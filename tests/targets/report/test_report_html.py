@@ -146,6 +146,46 @@ def test_clouds_and_plans_without_racks() -> None:
     Page(report(cloud))
 
 
+def test_what_a_cloud_costs_is_that_of_the_plan() -> None:
+    plan = resolve(load(next(path for path in EXAMPLES if path.parent.name == "09-aws-slurm")))
+    page, cost = report(plan), plan.cloud.cost if plan.cloud else None
+    assert cost is not None and cost.known
+    assert f"{cost.known.to('USD'):,.0f} USD" in page and f"{(cost.known * 730).to('USD'):,.0f} USD" in page
+    assert all(line.what in page for line in cost.lines) and all(group.key in page for group in plan.cloud.groups)
+    assert not [pool for pool in plan.pools if str(pool.addresses) in page], "the cloud gives addresses, not the plan"
+
+
+def test_what_is_not_known_is_not_drawn_as_zero() -> None:
+    """MI300X is counted by a lower bound, Q3400 by nothing: the row plan says so in every rack that has one."""
+    pools = [{"name": "some", "machine": "mi300x-8gpu", "nodes": 4}, {"name": "rows", "machine": "dgx-gb300",
+             "nodes": 36, "fabrics": ["compute"]}]  # fmt: skip
+    fabric = {"name": "compute", "kind": "infiniband", "shape": "fat-tree", "switch": "nvidia-q3400-ra"}
+    plan = planned(pools=pools, fabrics=[fabric], facility={"rack": {"type": "eia-48u", "nodes": 2}})
+    assert plan.layout
+    root = ElementTree.fromstring(pictures(plan)["rows.svg"])
+    shown = [item.text for item in root.iter("{http://www.w3.org/2000/svg}text") if item.get("class") == "on"]
+    assert len(shown) == len(plan.layout.racks) and shown.count("12+") == 2 and shown.count("142") == 2
+    assert "?" in shown and "0.0" not in shown
+
+
+def test_the_bill_and_its_factors_are_of_the_mix() -> None:
+    sources = [{"name": "wind", "kind": "contract", "share": 0.6, "price": "0.07 USD/kWh", "carbon": "11 gCO2e/kWh"}]
+    hall = HALL | {"energy": {"price": "0.12 USD/kWh", "carbon": "300 gCO2e/kWh", "sources": sources}}
+    page = report(planned(facility=hall))
+    assert "0.09 USD/kWh" in page and "126.6 g CO₂e/kWh" in page  # 0.6 × 0.07 + 0.4 × 0.12; 0.6 × 11 + 0.4 × 300
+
+
+def test_racks_power_and_cooling_are_in_numbers() -> None:
+    cooling = {"kind": "direct-liquid", "supply": "30 °C", "cdu": "nvidia-qualified", "rejection": "dry-cooler"}
+    plan = planned(pools=train("dgx-gb200", 144), facility={"rack": {"type": "eia-48u"}, "cooling": cooling,
+                   "power": {"redundancy": "2N", "ups": "double-conversion"}})  # fmt: skip
+    page = report(plan)
+    # 8 × 132 kW × 0.87 at 1.5 L/min per kW; 30 °C less 4 K and 8 K; IT and its 5 % lost in the UPS
+    for said in ("8 power shelves of 33 kW", "1,378 L/min", "172.3 L/min for 114.8 kW", "18 °C dry bulb",
+                 "asked of the building</th><td>26 °C"):  # fmt: skip
+        assert said in page, said
+
+
 def test_size_of_16384_accelerators() -> None:
     plan = planned(pools=train("dgx-h100", 2048), facility=HALL)
     page = report(plan)
