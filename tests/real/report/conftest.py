@@ -38,7 +38,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def plans() -> dict[str, Plan]:
-    """A SuperPOD with its storage, NVL72 racks with a torus, a Clos of 24,576 GPUs, a site of 16,384; small ones; clouds."""
+    """A SuperPOD, NVL72 racks with a torus, a Clos of 24,576 GPUs, 16,384 GPUs; small and cloud ones."""
     overlay = Catalog([HERE / "catalog"])
     names = (
         "01-minimal",
