@@ -35,7 +35,7 @@ OPTIONS = {
     "SlurmdParameters": "config_overrides",
     "SuspendTime": "15",
     "SuspendTimeout": "4",
-    "ResumeTimeout": "45",
+    "ResumeTimeout": "60",
     "SlurmdTimeout": "20",
 }
 

@@ -18,8 +18,9 @@ def test_a_block_is_one_domain(slurm_new: Slurm, tmp_path_factory: pytest.TempPa
         lab.wait_nodes("train-0004", 1, "idle", timeout=120)  # its domain's other machine is the block's other node
         assert len(lab.instances("train-spot")) == 2  # until it has been idle for too long
         wait_job(lab, number, "RUNNING", timeout=120)
+        place = "network:root:spine-1:rack-1,scale-up:train-d2"  # said after the node has joined
+        lab.wait_for("its place", lambda: named(lab, "node train-0003", "NodeName")["train-0003"]["Topology"] == place)
         nodes = named(lab, "node train-[0001-0004]", "NodeName")
-        assert nodes["train-0003"]["Topology"] == "network:root:spine-1:rack-1,scale-up:train-d2"
         assert nodes["train-0001"]["Topology"] == "network:root:off,scale-up:train-d1"
         blocks = {row["BlockName"]: row["Nodes"] for row in topology(lab, "scale-up") if "BlockName" in row}
         assert blocks == {"train-d1": "train-[0001-0002]", "train-d2": "train-[0003-0004]"}

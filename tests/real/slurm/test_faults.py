@@ -23,7 +23,7 @@ fabrics:
 tenants:
   - {name: llm, users: [lab]}
 """
-NODES = "train-[0001-0008]"
+NODES, PARTITION = "train-[0001-0008]", "train"
 # The same decisions, sooner: a silent node is down after 6 s, a job that was put back may start after 5 s.
 QUICK = ("SlurmdTimeout=6", "HealthCheckInterval=3", "AuthInfo=cred_expire=5", "KillWait=2")
 
@@ -69,6 +69,7 @@ def _well(lab: Lab) -> Iterator[None]:
     """Each test begins and ends with eight idle nodes."""
     yield
     clear(lab)
+    lab.run(f"scontrol update PartitionName={PARTITION} State=UP")
     lab.run(f"scontrol update NodeName={NODES} State=RESUME", check=False)
     lab.wait_nodes(NODES, 8)
 
@@ -100,6 +101,8 @@ def test_a_job_of_a_crashed_node_is_queued_again_and_completes(cluster: Declared
     assert product_jobs.record(lab, number)["state"] == "RUNNING"
     victim = sorted(hosts(job(lab, ref)["NodeList"]))[1]
 
+    # nothing is started meanwhile: however busy this machine is, the job is seen in the queue
+    lab.run(f"scontrol update PartitionName={PARTITION} State=DOWN")
     lab.kill_node(victim)
     seen: list[tuple[str, int, str]] = []
 
@@ -114,6 +117,7 @@ def test_a_job_of_a_crashed_node_is_queued_again_and_completes(cluster: Declared
     assert seen[-1][2] == "NODE_FAIL"
     assert {state for state, _, _ in seen} == {"RUNNING", "QUEUED"}
     assert node(lab, victim)["State"].startswith("DOWN")
+    lab.run(f"scontrol update PartitionName={PARTITION} State=UP")
 
     assert product_jobs.wait(lab, number, timeout=150) == (0, "COMPLETED")
     first, second = product_jobs.logs(lab, number).count("attempt 1"), product_jobs.logs(lab, number).count("attempt 2")
@@ -141,13 +145,14 @@ def test_a_prolog_that_fails_drains_its_node_and_the_job_runs_elsewhere(cluster:
     good = lab.get(prolog)
     lab.put(prolog, "#!/bin/sh\nexit 1\n", 0o755)
     text = LONG.replace("= 1 ]", "= 0 ]").replace("count: 16", "count: 8")
-    # all other nodes are taken for a moment, so that the job begins on the one whose prolog fails
-    others = sbatch(lab, "-A", "llm", "-N7", "-w", "train-[0002-0008]", "--exclusive", "--wrap", "sleep 8")
+    # all other nodes are taken until then, so that the job begins on the one whose prolog fails
+    others = sbatch(lab, "-A", "llm", "-N7", "-w", "train-[0002-0008]", "--exclusive", "--wrap", "sleep 600")
     wait_job(lab, others, "RUNNING")
     number = product_jobs.submit(lab, cluster.spec, text)
     ref = product_jobs.record(lab, number)["ref"]
     lab.wait_for("the node is drained", lambda: "DRAIN" in node(lab, bad)["State"])
     assert reason(lab, bad) == "Prolog error"
+    lab.run(["scancel", others])
     lab.wait_for("it is put back", lambda: product_jobs.record(lab, number)["attempt"] == 2)
     assert product_jobs.wait(lab, number, timeout=120) == (0, "COMPLETED")
     assert bad not in hosts(job(lab, ref)["NodeList"])
@@ -180,7 +185,7 @@ def test_a_job_that_comes_before_the_check_is_not_started_without_its_accelerato
 ) -> None:
     bad = "train-0004"
     # the checks of slurmd look at idle nodes; this one is busy when it breaks
-    busy = sbatch(lab, "-A", "llm", "-w", bad, "-n1", "-c1", "--mem=1G", "--wrap", "sleep 12")
+    busy = sbatch(lab, "-A", "llm", "-w", bad, "-n1", "-c1", "--mem=1G", "--wrap", "sleep 600")
     lab.wait_for(f"job {busy} has begun", lambda: bad in asleep(lab))
     in_slurmd(lab, bad, LOSE_A_DEVICE)
     number = sbatch(lab, "-A", "llm", "--requeue", "-w", bad, "--gpus-per-node=1", "--wrap", "true")

@@ -91,11 +91,13 @@ def test_a_job_that_waits_in_slurm_is_taken_back_and_moves(jobs: Jobs, lab: Lab)
 
 
 def test_a_job_that_has_begun_is_not_taken_back(jobs: Jobs, lab: Lab) -> None:
-    number = submit(jobs, WORK.replace("echo epoch $SUPERCLOUD_EPOCH", "sleep 3; echo through"))
+    held = "until [ -e /home/lab/go ]; do sleep 0.2; done; echo through"
+    number = submit(jobs, WORK.replace("echo epoch $SUPERCLOUD_EPOCH", held))
     serve(lab)
     ref = jobs.record(number)["ref"]
     wait_job(lab, ref, "RUNNING")
     lab.run(["scancel", "--state=PENDING", ref])  # what the broker says
+    lab.run("touch /home/lab/go")
     assert jobs.wait(number)[number].startswith("COMPLETED")
     assert jobs.logs(number) == "through\n"
 
@@ -190,5 +192,5 @@ def test_the_broker_is_killed_and_another_goes_on(jobs: Jobs, lab: Lab) -> None:
         rows = {row["id"]: row["state"] for row in jobs.rows()}
         return all(rows[number] == "COMPLETED" for number in numbers)
 
-    lab.wait_for("all are through", through, timeout=90, interval=1)
+    lab.wait_for("all are through", through, timeout=180, interval=1)
     assert all(jobs.logs(number) == "epoch 1\n" for number in numbers), "each ran once"

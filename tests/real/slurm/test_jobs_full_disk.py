@@ -45,7 +45,7 @@ with Store(folder / "state") as store:  # it opens, full as the disk is
     known = {record.key for record in store.select()}
     time.sleep(1)  # what runs finds the disk full too
     subprocess.run(["mount", "-o", "remount,size=300m", folder], check=True)
-    end = time.monotonic() + 60
+    end = time.monotonic() + 120
     while time.monotonic() < end and (reconcile(store) or store.live()):
         time.sleep(0.05)
     records = store.select()
@@ -70,7 +70,7 @@ def test_a_full_disk_loses_no_job_and_runs_none_twice(tmp_path: Path, size: str)
     mount = f"mount -t tmpfs -o size={size} small {small} && exec {sys.executable} {script} {small} {tmp_path}/ran"
     # the agent of the local engine ends with the namespace of its processes
     command = ["unshare", "-m", "-p", "--fork", "--kill-child", "--mount-proc", "bash", "-c", mount]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=180, cwd=tmp_path)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert said["errors"], "the disk was filled"

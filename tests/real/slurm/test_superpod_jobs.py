@@ -84,9 +84,13 @@ def test_a_whole_unit_is_one_leaf_for_slurm(superpod: Declared, lab: Lab) -> Non
 
 
 def test_a_job_cannot_open_the_accelerators_of_others(superpod: Declared, lab: Lab) -> None:
-    first = product_jobs.submit(lab, superpod.spec, HALF.replace("script: |", "script: |\n  sleep 5"))
+    held = "script: |\n  until [ -e /home/lab/go ]; do sleep 0.2; done"  # both run at one time
+    first = product_jobs.submit(lab, superpod.spec, HALF.replace("script: |", held))
+    lab.wait_for("the first runs", lambda: product_jobs.record(lab, first)["state"] == "RUNNING")
     second = product_jobs.submit(lab, superpod.spec, HALF)
     for number, own in ((second, range(4, 8)), (first, range(4))):
+        if number == first:
+            lab.run("touch /home/lab/go")
         assert product_jobs.wait(lab, number) == (0, "COMPLETED")
         said = product_jobs.logs(lab, number).splitlines()
         assert said[0] == f"sees 0,1,2,3 of {','.join(map(str, own))}"

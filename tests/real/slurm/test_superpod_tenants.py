@@ -67,7 +67,7 @@ def test_urgent_work_takes_the_nodes_of_work_that_can_wait(lab: Lab) -> None:
     victim = sbatch(lab, "-A", "vision", "-q", "low", "--requeue", *nodes, "--wrap", "sleep 600")
     wait_job(lab, victim, "RUNNING")
     equal = sbatch(lab, "-A", "llm", "-q", "low", *nodes, "--wrap", "true")
-    urgent = sbatch(lab, "-A", "llm", "-q", "high", *nodes, "--wrap", "sleep 3")
+    urgent = sbatch(lab, "-A", "llm", "-q", "high", *nodes, "--wrap", "sleep 600")
     wait_job(lab, urgent, "RUNNING")
     assert wait_job(lab, victim, "PENDING")["Restarts"] == "1"
     assert accounted(lab, victim) == "PREEMPTED"  # the accounts tell of the attempt that ended

@@ -258,6 +258,19 @@ def test_node_that_does_not_come(scaler: Scaler) -> None:
     assert scaler.scale("pass", SCALE_PARDON="0") == []
 
 
+def test_reason_is_the_same_where_a_pass_is_first(scaler: Scaler) -> None:
+    """Slurm sets a node down and calls resume-fail.sh; the loop may look in between."""
+    scaler.nodes(train_0001="ALLOCATED+CLOUD+POWERING_UP")
+    scaler.group("train-spot", 1, "i-1 10.0.0.1")
+    scaler.scale("pass")
+    scaler.nodes(train_0001="DOWN+CLOUD+POWERED_DOWN")
+    assert scaler.scale("pass")[0] == "terminate train-spot i-1"
+    assert "instance i-1 of train-spot did not join in time" in scaler.scale("fail", "train-0001")[0]
+    # the next time it is another instance, or none
+    scaler.nodes(train_0001="DOWN+CLOUD+POWERED_DOWN")
+    assert "the cloud gave no instance in time" in scaler.scale("fail", "train-0001")[0]
+
+
 def test_silent_slurm_or_cloud_changes_nothing(scaler: Scaler) -> None:
     joined(scaler)
     (scaler.cloud / "instances-train-spot").unlink()

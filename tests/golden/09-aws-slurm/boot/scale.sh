@@ -138,6 +138,8 @@ leave() { # exactly the instances of nodes that Slurm has suspended, or that did
     for node in "${!record_instance[@]}"; do
         [[ ${state_of[$node]:-} =~ POWERED_DOWN|POWERING_DOWN|^$ && ! ${state_of[$node]:-} =~ POWERING_UP ]] || continue
         instance=${record_instance[$node]} group=${record_group[$node]}
+        # Slurm sets down what did not come and calls resume-fail.sh; where a pass is first, it leaves word of the instance
+        [[ ${state_of[$node]:-} != DOWN* || -e $state/failed/$node ]] || echo "$instance of $group" >"$state/failed/$node"
         if cloud_terminate "$group" "$instance"; then
             log "$node: instance $instance of $group ended"
             forget "$node"
@@ -195,6 +197,7 @@ waiting() { # POOL [BLOCK]: nodes that Slurm wants and that have no instance
 
 give() { # NODE GROUP INSTANCE ADDRESS: the instance is this node from now on; it finds its name by its address
     echo "$2 $3" >"$state/nodes/.$1" && mv "$state/nodes/.$1" "$state/nodes/$1"
+    rm -f "$state/failed/$1"
     record_instance[$1]=$3 record_group[$1]=$2 node_of[$3]=$1
     if scontrol update NodeName="$1" NodeAddr="$4"; then log "$1: is instance $3 of $2 at $4"
     else log "$1: Slurm refuses the address $4"; forget "$1"; unset "node_of[$3]"; fi
@@ -333,12 +336,12 @@ failed() { # NODES: they did not join in time; Slurm has set them down
     local node instance
     mkdir -p "$state/failed"
     for node in $(scontrol show hostnames "$1"); do
-        instance=$(awk '{ print $2 " of " $1 }' "$state/nodes/$node" 2>/dev/null || true)
+        instance=$(awk '{ print $2 " of " $1 }' "$state/nodes/$node" 2>/dev/null || cat "$state/failed/$node" 2>/dev/null || true)
         if [ -n "$instance" ]; then reason="instance $instance did not join in time: see its boot.log"
         else reason="the cloud gave no instance in time"; fi
         log "$node: $reason"
         scontrol update NodeName="$node" State=DOWN Reason="$reason" || true
-        touch "$state/failed/$node"
+        : >"$state/failed/$node"
     done
 }
 

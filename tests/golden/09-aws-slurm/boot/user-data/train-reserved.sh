@@ -31,7 +31,7 @@ STATE_LABEL=''
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=ba4d837ef463716bd43adc2f8a38d97a6e7eb43fcb72a1677c05f5df59a57079
+DIGEST=3316eb5d500e314d5ee012680a787fc165380af4423684946c289deb8763c07b
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash

@@ -31,7 +31,7 @@ STATE_LABEL=''
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=7ee567d9ab88a6b9b63cdb15e12f617de0533a399bad3ea62d2952a618e205e5
+DIGEST=2c0af1d0a9d7fe055877d4f81dc7c86d7c0d5f95caa7264cd5a4d01ed93dcd6a
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
