@@ -63,9 +63,9 @@ nodes a job would be refused at once. Slurm's own power saving allocates jobs to
 (``slurmd -Z -N``). Lines with ``State=CLOUD`` in slurm.conf would not do: slurmd of 26.05 ends with "failed to create
 dynamic node" where its own slurm.conf has the node already. A node that exists keeps features and topology when it
 registers, so the node says its place afterwards: ``scontrol update … Topology=`` in 25.05 and later, features in older
-releases. Never both: before 26.11 a node whose features are changed alone loses its place when it is switched off, and a
-job of several nodes is refused once too few of the pool's are in the tree. Slurm itself gives a node that goes off the
-place it was created with.
+releases. Never both: before 26.11 a node whose features are changed alone loses its place when it is switched off, and
+a job of several nodes is refused once too few of the pool's are in the tree. Slurm itself gives a node that goes off
+the place it was created with.
 """
 
 from __future__ import annotations
