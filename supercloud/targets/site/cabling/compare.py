@@ -69,6 +69,21 @@ class _Comparison:
                 self.right.add(first)
                 continue
             self.wrong.append(((one, other), first, second, place))
+        given: set[int] = set()
+        for number, ((one, other), first, second, place) in enumerate(self.wrong):
+            if first is None:
+                first = self._left(one, other, given)
+            if second is None:
+                second = self._left(other, one, given)
+            self.wrong[number] = ((one, other), first, second, place)
+
+    def _left(self, end: SeenEnd, peer: SeenEnd, given: set[int]) -> int | None:
+        """Of the links a machine should have to that switch, one that is not there: its port has no name to go by."""
+        if end in self.owner or end[0] not in self.planned.machines:
+            return None
+        free = [item for item in self.between.get((end[0], peer[0]), []) if item not in self.right | given]
+        given |= set(free[:1])
+        return free[0] if free else None
 
     def _owner(self, end: SeenEnd, peer: SeenEnd) -> int | None:
         found = self.owner.get(end)
@@ -222,12 +237,15 @@ def _shuffled(
     total: dict[str, int] = defaultdict(int)
     for end in (end for both in ends for end in both):
         total[_host(end[0])] += 1
+    switches = {_host(other[0]) for _, other in ends}
     told: set[int] = set()
     taken: set[Swap] = set()
     for device in sorted({*loose, *paired}, key=lambda name: (-len(loose[name]) - 2 * len(paired[name]), name)):
         wrong = [item for item in loose[device] if id(item) not in told]
         pairs = [swap for swap in paired[device] if swap not in taken]
-        if len(wrong) < _MANY and (len(wrong) + 2 * len(pairs) < _MANY or 4 * len(pairs) < total[device]):
+        # pairs alone are one mistake where half of a machine is turned round; at a switch they are as many mistakes
+        turned = device not in switches and len(pairs) > 1 and 4 * len(pairs) >= total[device]
+        if len(wrong) < _MANY and not turned:
             continue
         told |= {id(item) for item in wrong}
         taken |= set(pairs)

@@ -1,0 +1,154 @@
+"""The cable check on what real lldpd daemons say, in each of their forms: a fabric, whole and with faults."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import frr_tools
+import pytest
+from frr_lab import eventually, run
+
+import supercloud as sc
+from supercloud.plan.cable_ends import Spots
+from supercloud.plan.cables import cables_of
+from supercloud.plan.model import Plan
+from supercloud.spec.loader import loads
+from supercloud.targets.site.cabling.table import system_names
+from supercloud.targets.site.cabling.verify import Answer, verify
+
+SPEC = """
+name: small
+site: {kind: onprem, location: stockholm}
+scheduler: {kind: slurm, version: "25.11"}
+pools: [{name: train, machine: dgx-h100, nodes: 3, fabrics: [compute]}]
+fabrics:
+  - {name: compute, kind: roce, shape: fat-tree, switch: nvidia-sn5600, rails: 2, leaf_down: 4, leaf_up: 2, os: frr,
+     services: [{name: half, count: 2, links: 1, speed: 200 Gb/s}]}
+"""
+FORMS = {"plain": (), "json": ("-f", "json"), "json0": ("-f", "json0"), "keyvalue": ("-f", "keyvalue")}
+End = tuple[str, str]
+
+
+class Wires:
+    """Every device of a fabric as a namespace with lldpd in it, every link as a veth pair."""
+
+    def __init__(self, plan: Plan, folder: Path):
+        self.plan, self.folder = plan, folder
+        self.tag = f"scl{os.getpid()}-"
+        self.daemons: list[subprocess.Popen[bytes]] = []
+        table = cables_of(plan, plan.fabrics[0], Spots(plan))
+        self.switches = {str(name) for item in table.devices if item.side == "switch" for name in item.names}
+        ends = [
+            [(str(name), system or f"rail{port}") for name, system, port in
+             zip(table.names(side), system_names(table, side), getattr(table, f"{side}_port").tolist(), strict=True)]
+            for side in ("one", "other")
+        ]  # fmt: skip
+        self.links: dict[End, End] = {}
+        for (a, port), (b, far) in zip(*ends, strict=True):
+            self.links[a, port if a in self.switches else f"rail{port[-1]}"] = (b, far)
+
+    def start(self) -> None:
+        names = sorted({name for pair in self.links.items() for name, _ in pair})
+        run("ip", "-batch", "-", stdin="".join(f"netns add {self.tag}{name}\n" for name in names))
+        for one, other in self.links.items():
+            self.join(one, other)
+        for name in names:
+            program = f"hostname {name}; exec lldpd -d -u {self.folder}/{name}.sock"
+            self.daemons.append(subprocess.Popen(
+                ["ip", "netns", "exec", self.tag + name, "unshare", "-u", "sh", "-c", program],
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            ))  # fmt: skip
+
+    def join(self, one: End, other: End) -> None:
+        run("ip", "link", "add", one[1], "netns", self.tag + one[0], "type", "veth", "peer", "name", other[1], "netns",
+            self.tag + other[0])  # fmt: skip
+        for name, port in (one, other):
+            run("ip", "-n", self.tag + name, "link", "set", port, "up")
+
+    def cut(self, one: End) -> None:
+        run("ip", "-n", self.tag + one[0], "link", "delete", one[1])
+
+    def ask(self, name: str, *words: str) -> str:
+        return run("lldpcli", "-u", f"{self.folder}/{name}.sock", *words, check=False)
+
+    def said(self, form: str) -> Path:
+        """What every switch says, a file each."""
+        place = self.folder / form
+        place.mkdir(exist_ok=True)
+        for name in self.switches:
+            (place / f"{name}.txt").write_text(self.ask(name, *FORMS[form], "show", "neighbors"))
+        return place
+
+    def not_heard(self, wires: dict[End, End]) -> list[str]:
+        """Ends of switches that have not heard who is there, or still know who was."""
+        for name in {name for pair in wires.items() for name, _ in pair}:
+            self.ask(name, "configure", "lldp", "tx-interval", "2")
+            self.ask(name, "configure", "lldp", "tx-hold", "3")  # what is gone is forgotten after 6 s
+        wrong = []
+        heard = {name: self.ask(name, "-f", "keyvalue", "show", "neighbors") for name in self.switches}
+        for one, other in wires.items():
+            for (name, port), (peer, _) in ((one, other), (other, one)):
+                told = [
+                    line for line in heard.get(name, "").splitlines() if line.startswith(f"lldp.{port}.chassis.name=")
+                ]
+                if name in self.switches and told != [f"lldp.{port}.chassis.name={peer}"]:
+                    wrong.append(f"{name} {port}: {told}, not {peer}")
+        return wrong
+
+    def close(self) -> None:
+        for daemon in self.daemons:
+            daemon.terminate()
+        for daemon in self.daemons:
+            daemon.wait(20)
+        for name in {name for pair in self.links.items() for name, _ in pair}:
+            subprocess.run(["ip", "netns", "delete", self.tag + name], capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def wires() -> Iterator[Wires]:
+    frr_tools.debian(("lldpd", "lldpd"), ("ip", "iproute2"), ("unshare", "util-linux"))
+    plan = sc.resolve(loads(SPEC, "cluster.yaml"))
+    assert not plan.errors, plan.errors
+    with tempfile.TemporaryDirectory(prefix="scl") as folder:  # a socket's path must be short
+        Path(folder).chmod(0o755)
+        found = Wires(plan, Path(folder))
+        try:
+            found.start()
+            yield found
+        finally:
+            found.close()
+
+
+def answers(wires: Wires) -> list[Answer]:
+    return [verify(wires.plan, wires.said(form)) for form in FORMS]
+
+
+def test_a_whole_fabric_and_then_with_faults(wires: Wires) -> None:
+    eventually("everybody is heard", lambda: wires.not_heard(wires.links)[:3], 120)
+    for answer in answers(wires):
+        assert answer.differences == () and answer.checked == answer.links == len(wires.links)
+    there = dict(wires.links)
+    mine = [end for end in there if end[0].startswith("train-0001")]
+    theirs = [end for end in there if end[0].startswith("train-0002")]
+    tails = [end for end in there if end[0].startswith("half")]
+    up = next(end for end in there if end[0] in wires.switches)
+    for end in (mine[0], theirs[0], *tails, up):
+        wires.cut(end)
+    pairs = ((mine[0], theirs[0]), (tails[0], tails[1]))  # two pairs exchanged, one of them the ends of a splitter
+    for one, other in pairs:
+        there[one], there[other] = there[other], there[one]
+        wires.join(one, there[one])
+        wires.join(other, there[other])
+    del there[up]
+    eventually("everybody is heard again", lambda: wires.not_heard(there)[:3], 120)
+    found = answers(wires)
+    for answer in found:
+        assert [item.kind for item in answer.differences] == ["swapped", "swapped", "missing"], answer.differences
+        swapped = " ".join(item.problem for item in answer.differences[:2])
+        assert all(name in swapped for name in ("train-0001", "train-0002", "half-01", "half-02"))
+        assert up[0] in answer.differences[2].problem
+    assert len({str([item.problem for item in answer.differences]) for answer in found}) == 1
