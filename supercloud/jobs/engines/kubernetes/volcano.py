@@ -91,8 +91,8 @@ def vcjob(job: JobSpec, at: Placement, pods: Pods, key: str) -> Json:
 
 
 def _policies(job: JobSpec) -> Iterator[Json]:
-    """What is started again as a whole, with a higher count: work whose pods were evicted or told to end, and exit codes
-    that say so. Whatever else fails ends the job.
+    """What is started again as a whole, with a higher count: work whose pods were evicted or told to end, and exit
+    codes that say so. Whatever else fails ends the job.
 
     A pod that is taken away is never made anew by itself, beside the rest of its gang and under the same epoch: without
     retries it ends the job, as Volcano counts all starts alike.
