@@ -313,6 +313,17 @@ def test_volcano_has_one_tier_for_a_level_whatever_the_pool() -> None:
     assert len(parents) == len(set(parents)) == len(listed) - 1, "a tree"
 
 
+def test_gangs_give_way_under_volcano() -> None:
+    """Its own defaults take only what a gang has beyond its least number, and ours have nothing beyond."""
+    bundle = render(planned(VARIANTS["volcano"]), "kubernetes")
+    said = yaml.safe_load(yaml.safe_load(bundle["charts/volcano.yaml"])["custom"]["scheduler_config_override"])
+    [tier] = said["tiers"]
+    plugins = {item["name"]: item for item in tier["plugins"]}
+    assert {"preempt", "reclaim"} <= set(said["actions"].split(", "))
+    assert plugins["gang"]["enablePreemptable"] is plugins["gang"]["enableReclaimable"] is False
+    assert "capacity" in plugins, "what a queue deserves is protected in the same tier"
+
+
 def test_a_fabric_may_be_called_like_a_device() -> None:
     fabric = {"name": "gpu", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
     pools = [{"name": "train", "machine": "dgx-gb200", "nodes": 36, "fabrics": ["gpu"]}]

@@ -49,12 +49,13 @@ def scheduler_configuration(plan: Plan) -> Object:
         fits["arguments"] = {"predicate.DynamicResourceAllocationEnable": True}  # channels are claimed
     return {
         "actions": "enqueue, allocate, preempt, reclaim, backfill",
-        "tiers": [
-            # a gang of which some may be taken is started again as a whole; without this none ever gives way
-            {"plugins": [{"name": "priority"}, {"name": "gang", "enablePreemptable": False}, {"name": "conformance"}]},
-            {"plugins": [{"name": "drf", "enablePreemptable": False}, fits, {"name": "capacity"},
-                         {"name": "nodeorder"}, {"name": "binpack"}, near]},
-        ],
+        # One tier, so that what may be taken is what all of its plugins allow: nothing that a queue deserves (capacity).
+        # Without the two words on gangs none would ever give way; a gang of which some is taken starts again as a whole.
+        "tiers": [{"plugins": [
+            {"name": "priority"}, {"name": "gang", "enablePreemptable": False, "enableReclaimable": False},
+            {"name": "conformance"}, {"name": "drf", "enablePreemptable": False}, fits, {"name": "capacity"},
+            {"name": "nodeorder"}, {"name": "binpack"}, near,
+        ]}],
     }  # fmt: skip
 
 
