@@ -49,8 +49,8 @@ def scheduler_configuration(plan: Plan) -> Object:
         fits["arguments"] = {"predicate.DynamicResourceAllocationEnable": True}  # channels are claimed
     return {
         "actions": "enqueue, allocate, preempt, reclaim, backfill",
-        # One tier, so that what may be taken is what all of its plugins allow: nothing that a queue deserves (capacity).
-        # Without the two words on gangs none would ever give way; a gang of which some is taken starts again as a whole.
+        # One tier, so that what may be taken is what all plugins allow: nothing that a queue deserves (capacity).
+        # Without the two words on gangs none would ever give way; one of which some is taken starts again as a whole.
         "tiers": [{"plugins": [
             {"name": "priority"}, {"name": "gang", "enablePreemptable": False, "enableReclaimable": False},
             {"name": "conformance"}, {"name": "drf", "enablePreemptable": False}, fits, {"name": "capacity"},
