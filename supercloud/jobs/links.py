@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ..plan.kubernetes_fabrics import Reach, nccl_of, reaches
-from ..plan.kubernetes_names import attachment_of, channel_claim_of, namespace_of, settings_of
+from ..plan.kubernetes.fabrics import Reach, nccl_of, reaches
+from ..plan.kubernetes.names import attachment_of, channel_claim_of, namespace_of, settings_of
 from ..plan.model import Plan, PoolPlan
 
 __all__ = ["Links", "links_of"]

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from ..plan.kubernetes_labels import taints_of
-from ..plan.kubernetes_levels import place_of
-from ..plan.kubernetes_names import claim_of, level_label, resource_of
+from ..plan.kubernetes.labels import taints_of
+from ..plan.kubernetes.levels import place_of
+from ..plan.kubernetes.names import claim_of, level_label, resource_of
 from ..plan.model import Plan, PoolPlan
 from ..spec import JobSpec
 from ..spec.scheduler import KubernetesScheduler

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .cloud_impact import Impact, judged_impact
-from .cloud_model import CloudPlan
+from .cloud.impact import Impact, judged_impact
+from .cloud.model import CloudPlan
 from .document import document
 from .model import Plan
 

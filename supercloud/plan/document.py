@@ -11,10 +11,10 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from ..primitives.quantity import Rate
-from .cloud_document import CloudDocument, cloud_document
-from .facility_document import FacilityDocument, facility_document
+from .cloud.document import CloudDocument, cloud_document
+from .facility.document import FacilityDocument, facility_document
 from .model import FabricPlan, Locality, Plan, PoolPlan, StoragePlan
-from .networks_document import NetworksDocument, networks_document
+from .network.document import NetworksDocument, networks_document
 
 __all__ = ["PLAN_VERSION", "PlanDocument", "document", "plan_schema"]
 

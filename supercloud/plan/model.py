@@ -18,12 +18,12 @@ from ..spec import ClusterSpec
 from ..spec.pool import Slicing
 from ..spec.scheduler import KubernetesScheduler, Partition, SlurmScheduler
 from ..spec.tenant import Limits, Priority
-from .cloud_model import CloudPlan
-from .fabric_model import FabricPlan, Service, SwitchTier
-from .facility_model import FacilityPlan, Item, LayoutPlan, RackGroup, RackPlan
-from .kubernetes_model import KubernetesPlan
-from .network_model import NetworksPlan
-from .storage_model import CheckpointNeed, Design, ServerGroup
+from .cloud.model import CloudPlan
+from .fabric.model import FabricPlan, Service, SwitchTier
+from .facility.model import FacilityPlan, Item, LayoutPlan, RackGroup, RackPlan
+from .kubernetes.model import KubernetesPlan
+from .network.model import NetworksPlan
+from .storage.model import CheckpointNeed, Design, ServerGroup
 
 __all__ = [
     "FabricPlan",

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from ..catalog import Catalog
 from ..spec import ClusterSpec
-from .fabrics import fabrics_of
-from .facility import facility_of
-from .guids import with_guids
+from .fabric.fabrics import fabrics_of
+from .fabric.guids import with_guids
+from .fabric.roles import role_of
+from .fabric.services import Others
+from .facility.facility import facility_of
 from .model import FabricPlan, FacilityPlan, PoolPlan, ServerGroup, SitePlan
 from .problems import Problems
-from .roles import role_of
-from .services import Others
 
 __all__ = ["physical_of"]
 

@@ -12,7 +12,7 @@ from ..primitives.addresses import AddressRun, allocate
 from ..primitives.nodes import HostRange
 from ..primitives.quantity import Size
 from ..spec import ClusterSpec, Pool
-from .cloud_domains import domain_of
+from .cloud.domains import domain_of
 from .model import NetworkPlan, PoolPlan
 from .problems import Problems
 

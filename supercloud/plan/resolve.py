@@ -10,18 +10,18 @@ from ..catalog import Catalog, Location
 from ..spec import ClusterSpec, SlurmScheduler
 from ..spec.loader import Loaded
 from .checks import run_checks
-from .cloud import cloud_of
-from .cloud_place import region_place
-from .kubernetes import with_kubernetes
-from .layout import layout_of
+from .cloud.place import region_place
+from .cloud.site import cloud_of
+from .facility.layout import layout_of
+from .kubernetes.releases import with_kubernetes
 from .localities import localities_of
 from .model import Plan, SitePlan
-from .networks import networks_of
+from .network.networks import networks_of
 from .physical import physical_of
 from .pools import network_and_pools
 from .problems import Problems
 from .scheduling import scheduler_of, tenants_of
-from .storage import storage_of
+from .storage.products import storage_of
 
 __all__ = ["resolve"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .cloud_summary import cloud_rows
+from .cloud.summary import cloud_rows
 from .model import FabricPlan, FacilityPlan, Plan, PoolPlan, StoragePlan
 
 __all__ = ["rows"]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from supercloud.plan.checks import cooling, power, racks
 from supercloud.plan.document import document
-from supercloud.plan.facility import facility_of
-from supercloud.plan.layout import layout_of
+from supercloud.plan.facility.facility import facility_of
+from supercloud.plan.facility.layout import layout_of
 from supercloud.plan.model import Plan
 from supercloud.plan.problems import Problems
 from supercloud.plan.resolve import catalog_for, resolve

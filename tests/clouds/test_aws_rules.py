@@ -11,7 +11,7 @@ from offline.recorder import record
 from programs import SPECS, cluster, graph, small
 
 import supercloud as sc
-from supercloud.plan.checks.cloud_rules import rules_of
+from supercloud.plan.checks.cloud.rules import rules_of
 
 # a generated SDK warns of each deprecated class when its module is loaded, used or not
 pytestmark = pytest.mark.filterwarnings("ignore:.* has been deprecated in favor of:DeprecationWarning")

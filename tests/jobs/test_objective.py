@@ -10,7 +10,7 @@ from supercloud.catalog import Catalog
 from supercloud.jobs.fleet import Cluster, Fleet, NodeState
 from supercloud.jobs.objective import Terms, carbon_of, scores
 from supercloud.jobs.placement import Placement, Refusal, place, why_not
-from supercloud.plan.hall import EnergyPlan
+from supercloud.plan.facility.hall import EnergyPlan
 from supercloud.plan.model import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.primitives.quantity import CarbonIntensity

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from supercloud.catalog import Catalog
-from supercloud.plan.cloud_model import CloudPlan
+from supercloud.plan.cloud.model import CloudPlan
 from supercloud.plan.model import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import loads

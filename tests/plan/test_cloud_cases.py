@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from samples import ROOT
 
-from supercloud.plan.cloud_model import CloudPlan, NodeGroup
+from supercloud.plan.cloud.model import CloudPlan, NodeGroup
 from supercloud.plan.model import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load

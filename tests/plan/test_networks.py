@@ -9,9 +9,9 @@ import pytest
 import yaml
 from plan.test_resolve import planned, train
 
-from supercloud.plan.cable_ends import switch_names
+from supercloud.plan.cabling.ends import switch_names
 from supercloud.plan.model import Plan
-from supercloud.plan.network_model import NetworksPlan, Underlay
+from supercloud.plan.network.model import NetworksPlan, Underlay
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
 

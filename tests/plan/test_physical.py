@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from samples import ROOT
 
-from supercloud.plan.cables import cables_of
-from supercloud.plan.mixed_optics import mixed_ports
+from supercloud.plan.cabling.cables import cables_of
+from supercloud.plan.cabling.mixed_optics import mixed_ports
 from supercloud.plan.model import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.primitives.quantity import Power

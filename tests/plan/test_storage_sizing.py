@@ -14,7 +14,7 @@ from plan.test_resolve import train
 from supercloud.catalog import Catalog
 from supercloud.plan.model import Plan, StoragePlan
 from supercloud.plan.resolve import resolve
-from supercloud.plan.storage_model import LustreDesign, ScaleDesign, WekaDesign
+from supercloud.plan.storage.model import LustreDesign, ScaleDesign, WekaDesign
 from supercloud.primitives.quantity import Rate, Size
 from supercloud.spec.loader import loads
 

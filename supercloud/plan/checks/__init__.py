@@ -15,14 +15,7 @@ from ...errors import Finding, nearest
 from ..model import Plan, Suppressed
 from . import (
     cabling,
-    cloud_capacity,
-    cloud_fabric,
-    cloud_fields,
-    cloud_hosts,
-    cloud_mounts,
-    cloud_network,
-    cloud_services,
-    cloud_storage,
+    cloud,
     cooling,
     fabric,
     kubernetes,
@@ -41,14 +34,7 @@ Check = Callable[[Plan, Catalog], Iterator[Finding]]
 
 CHECKS: tuple[Check, ...] = (
     *cabling.CHECKS,
-    *cloud_capacity.CHECKS,
-    *cloud_fabric.CHECKS,
-    *cloud_fields.CHECKS,
-    *cloud_hosts.CHECKS,
-    *cloud_mounts.CHECKS,
-    *cloud_network.CHECKS,
-    *cloud_services.CHECKS,
-    *cloud_storage.CHECKS,
+    *cloud.CHECKS,
     *cooling.CHECKS,
     *power.CHECKS,
     *racks.CHECKS,

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ...catalog import Catalog
 from ...errors import Finding, InputError
-from ..cable_parts import Parts
-from ..mixed_optics import mixed_ports
+from ..cabling.mixed_optics import mixed_ports
+from ..cabling.parts import Parts
 from ..model import FabricPlan, Plan
 
 __all__ = ["CHECKS"]
@@ -29,8 +29,8 @@ def cable_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue
         import numpy as np
 
-        from ..cable_choice import joining
-        from ..cables import cables_of
+        from ..cabling.cables import cables_of
+        from ..cabling.choice import joining
 
         try:
             table = cables_of(plan, fabric)
@@ -71,7 +71,7 @@ def cable_mixed_optic(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         found = mixed_ports(fabric)
         if not found:
             continue
-        from ..cable_ends import switch_names
+        from ..cabling.ends import switch_names
 
         leaves = switch_names(fabric.name, "leaf", fabric.switches("leaf"))
         for name, ports in found.items():
@@ -106,8 +106,8 @@ def cable_named(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue
         import numpy as np
 
-        from ..cable_choice import named_cable, network_of
-        from ..cables import cables_of
+        from ..cabling.cables import cables_of
+        from ..cabling.choice import named_cable, network_of
 
         try:
             table = cables_of(plan, fabric)

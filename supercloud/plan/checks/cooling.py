@@ -10,8 +10,8 @@ from ...catalog import Catalog, CoolingMethod, Machine, ThermalClass
 from ...errors import Finding, Level, UnknownName
 from ...facility import class_of, flow_for
 from ...primitives.quantity import Flow, Power
+from ..facility.racking import air_reach, node_power
 from ..model import Plan, RackGroup
-from ..racking import air_reach, node_power
 
 __all__ = ["CHECKS"]
 

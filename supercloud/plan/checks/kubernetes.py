@@ -9,10 +9,10 @@ from ...catalog import Catalog
 from ...catalog.kubernetes import KubernetesRelease, KueueRelease
 from ...errors import Finding
 from ...spec.scheduler import KubernetesScheduler
-from ..kubernetes import age
-from ..kubernetes_levels import level_names, place_of
-from ..kubernetes_networks import cluster_networks
-from ..kubernetes_quota import allotments
+from ..kubernetes.levels import level_names, place_of
+from ..kubernetes.networks import cluster_networks
+from ..kubernetes.quota import allotments
+from ..kubernetes.releases import age
 from ..model import Plan
 from . import kubernetes_nodes
 from .kubernetes_nodes import facts_of, path_of

@@ -10,11 +10,11 @@ from ...catalog import Catalog
 from ...catalog.kubernetes import KubernetesRelease
 from ...errors import Finding
 from ...spec.scheduler import KubernetesScheduler
-from ..kubernetes import age
-from ..kubernetes_fabrics import adapter_of, reaches
-from ..kubernetes_model import KubernetesPlan
-from ..kubernetes_names import topology_of
-from ..kubernetes_quota import CPU, MEMORY, node_resources
+from ..kubernetes.fabrics import adapter_of, reaches
+from ..kubernetes.model import KubernetesPlan
+from ..kubernetes.names import topology_of
+from ..kubernetes.quota import CPU, MEMORY, node_resources
+from ..kubernetes.releases import age
 from ..model import Plan, PoolPlan
 
 __all__ = ["CHECKS", "facts_of", "path_of"]

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from ...catalog import Catalog
 from ...errors import Finding
 from ...primitives.addresses import Block
+from ..fabric.roles import is_routed, role_of
 from ..model import Plan
-from ..network_model import block_of
-from ..roles import is_routed, role_of
+from ..network.model import block_of
 
 # Letters of one label of a name (RFC 1035, 2.3.4).
 _LABEL = 63

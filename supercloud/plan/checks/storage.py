@@ -11,8 +11,8 @@ from ...catalog import Catalog
 from ...errors import Finding
 from ...primitives.quantity import Rate, Size
 from ..model import Plan
-from ..storage import PARALLEL, tier_rates
-from ..storage_model import LustreDesign
+from ..storage.model import LustreDesign
+from ..storage.products import PARALLEL, tier_rates
 from . import storage_servers as on_servers
 from .storage_servers import designed, size_text
 

@@ -10,7 +10,7 @@ from ...catalog import Catalog, StorageProduct
 from ...errors import Finding
 from ...primitives.quantity import Quantity, Rate, Size
 from ..model import Plan, StoragePlan
-from ..storage_model import Design, LustreDesign, WekaDesign
+from ..storage.model import Design, LustreDesign, WekaDesign
 
 __all__ = ["CHECKS", "designed", "size_text"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.cloud_model import CloudHost, CloudPlan, NodeGroup
+from ...plan.cloud.model import CloudHost, CloudPlan, NodeGroup
 from ...plan.model import Plan
 from ...spec import SlurmScheduler
 from .tables import mount_rule, mounted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...errors import InputError
-from ...plan.cloud_model import CloudPlan, MountRule
+from ...plan.cloud.model import CloudPlan, MountRule
 from ...plan.model import Plan, StoragePlan
 
 __all__ = ["group_lines", "mount_lines", "mount_rule", "mounted"]

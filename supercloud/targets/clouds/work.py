@@ -8,7 +8,7 @@ from typing import Any
 
 import pulumi
 
-from ...plan.cloud_model import CloudPlan
+from ...plan.cloud.model import CloudPlan
 from ...plan.model import Plan
 from ...primitives.bundle import Bundle
 from .naming import logical

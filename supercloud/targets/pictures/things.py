@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from ...plan.cable_ends import service_names, switch_names
-from ...plan.hall import MachineGroup
+from ...plan.cabling.ends import service_names, switch_names
+from ...plan.facility.hall import MachineGroup
 from ...plan.model import Item, Plan, RackPlan
 
 __all__ = ["Shape", "Things", "shapes"]

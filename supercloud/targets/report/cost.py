@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...plan.cloud_cost import HOURS_OF_A_MONTH
-from ...plan.cloud_place import accelerator_carbon
+from ...plan.cloud.cost import HOURS_OF_A_MONTH
+from ...plan.cloud.place import accelerator_carbon
 from ...plan.model import FacilityPlan, Plan
 from .facts import pairs, table
 from .names import carbon_text, energy_text, money_text, power_text

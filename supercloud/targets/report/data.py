@@ -11,7 +11,7 @@ import json
 from dataclasses import fields
 from typing import Any
 
-from ...plan.cable_ends import Spots
+from ...plan.cabling.ends import Spots
 from ...plan.model import FabricPlan, Plan
 from ...topology import Fabric as Wiring
 from ...topology import LinkGroup

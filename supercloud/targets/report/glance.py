@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 
-from ...plan.cloud_cost import HOURS_OF_A_MONTH
+from ...plan.cloud.cost import HOURS_OF_A_MONTH
 from ...plan.model import FacilityPlan, Plan
 from ...primitives.quantity import Size
 from .facts import table

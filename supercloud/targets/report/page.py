@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from ..._version import __version__
-from ...plan.cloud_summary import cloud_rows
+from ...plan.cloud.summary import cloud_rows
 from ...plan.model import Plan, RackPlan
 from ...primitives.templates import fill
 from ..pictures import COLOURS, Picture, Things, diagram, elevation

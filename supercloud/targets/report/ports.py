@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import InputError
-from ...plan.cable_ends import Spots, node_devices, switch_devices
-from ...plan.cables import cables_of
+from ...plan.cabling.cables import cables_of
+from ...plan.cabling.ends import Spots, node_devices, switch_devices
 from ...plan.model import FabricPlan, Plan
 from ...topology import Fabric as Wiring
 

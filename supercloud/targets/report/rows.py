@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...plan.hall import MachineGroup
+from ...plan.facility.hall import MachineGroup
+from ...plan.facility.racking import node_power, switch_power
 from ...plan.model import Plan, RackPlan
-from ...plan.racking import node_power, switch_power
 from ..pictures import Picture, width_of
 from .names import power_text
 

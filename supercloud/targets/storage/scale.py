@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.storage_model import ScaleDesign
+from ...plan.storage.model import ScaleDesign
 from ...primitives.bundle import File
 from .store import Store, head
 

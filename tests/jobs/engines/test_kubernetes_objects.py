@@ -22,7 +22,7 @@ from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.engines.kubernetes.names import Ref, object_name
 from supercloud.jobs.links import Links, links_of
 from supercloud.jobs.placement import Placement, place
-from supercloud.plan.kubernetes_names import resource_of, topology_of
+from supercloud.plan.kubernetes.names import resource_of, topology_of
 from supercloud.plan.model import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec import JobSpec

@@ -18,8 +18,8 @@ from itertools import count
 from pathlib import Path
 
 from supercloud.plan.model import Plan
-from supercloud.plan.network_model import Underlay
-from supercloud.plan.server_links import server_ends
+from supercloud.plan.network.model import Underlay
+from supercloud.plan.network.server_links import server_ends
 from supercloud.targets.site.roce.frr import routing
 from supercloud.targets.site.roce.nodes import interface
 from supercloud.targets.site.roce.servers import server_interface

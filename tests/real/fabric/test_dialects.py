@@ -10,7 +10,7 @@ from typing import Any
 import frr_tools
 
 from supercloud.plan.model import Plan
-from supercloud.plan.network_model import Underlay
+from supercloud.plan.network.model import Underlay
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import loads
 from supercloud.targets.site.roce import eos

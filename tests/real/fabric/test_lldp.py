@@ -13,8 +13,8 @@ import pytest
 from frr_lab import eventually, run
 
 import supercloud as sc
-from supercloud.plan.cable_ends import Spots
-from supercloud.plan.cables import cables_of
+from supercloud.plan.cabling.cables import cables_of
+from supercloud.plan.cabling.ends import Spots
 from supercloud.plan.model import Plan
 from supercloud.spec.loader import loads
 from supercloud.targets.site.cabling.table import system_names

@@ -7,7 +7,7 @@ from typing import Any
 
 from kube_lab import Lab
 
-from supercloud.plan.kubernetes_names import channel_claim_of, namespace_of
+from supercloud.plan.kubernetes.names import channel_claim_of, namespace_of
 from supercloud.plan.model import Plan
 
 Json = dict[str, Any]

@@ -22,7 +22,7 @@ from supercloud.jobs.engines.kubernetes.kinds import KINDS
 from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.records import JobRecord
 from supercloud.jobs.store import Store
-from supercloud.plan.kubernetes_fabrics import reaches
+from supercloud.plan.kubernetes.fabrics import reaches
 from supercloud.plan.model import Plan, PoolPlan
 from supercloud.spec.scheduler import KubernetesScheduler
 

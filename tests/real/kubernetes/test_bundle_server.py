@@ -28,7 +28,7 @@ from kube_lab import Lab
 from kube_nodes import Node
 
 from supercloud.jobs.engines.kubernetes.api import Refusal
-from supercloud.plan.kubernetes_names import level_label, topology_of
+from supercloud.plan.kubernetes.names import level_label, topology_of
 from supercloud.targets.schedulers.kubernetes import render_fleet
 
 Json = dict[str, Any]

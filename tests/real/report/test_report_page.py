@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from browser import Browser
 
-from supercloud.plan.cable_ends import Spots
+from supercloud.plan.cabling.ends import Spots
 from supercloud.plan.model import Plan
 from supercloud.targets.report.ports import port_names
 from supercloud.topology import Fabric as Wiring

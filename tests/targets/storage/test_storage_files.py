@@ -14,7 +14,7 @@ from plan.test_storage_sizing import SERVER, planned
 
 from supercloud.catalog import Catalog
 from supercloud.plan.model import Plan
-from supercloud.plan.storage_model import LustreDesign, ScaleDesign, WekaDesign
+from supercloud.plan.storage.model import LustreDesign, ScaleDesign, WekaDesign
 from supercloud.primitives.bundle import Bundle
 from supercloud.targets import render, targets_for
 

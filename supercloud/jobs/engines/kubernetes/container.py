@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ....errors import EngineError
-from ....plan.kubernetes_names import OBJECT, SECRETS, TASK
+from ....plan.kubernetes.names import OBJECT, SECRETS, TASK
 from ....spec import JobSpec
 from ... import helper
 from ...environment import job_env, port_of

@@ -14,7 +14,7 @@ import yaml
 
 from ....catalog import Catalog
 from ....errors import EngineError
-from ....plan.kubernetes_names import JOB
+from ....plan.kubernetes.names import JOB
 from ....spec import JobSpec
 from ....spec.fleet import Connection
 from ...combining import combined

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ....plan.kubernetes_names import (
+from ....plan.kubernetes.names import (
     HOSTNAME,
     JOB,
     KEY,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from ....plan.kubernetes_names import HOSTNAME, POOL, TIME_LIMIT
+from ....plan.kubernetes.names import HOSTNAME, POOL, TIME_LIMIT
 from ...fleet import NodeState, Waiting
 from .status import condition, seconds
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from ....plan.kubernetes_names import STARTS
+from ....plan.kubernetes.names import STARTS
 from ...states import State
 from ...submission import Status
 from .jobset import LOST

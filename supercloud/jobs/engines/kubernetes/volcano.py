@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ....plan.kubernetes_names import KEY, NAME, OBJECT, TIME_LIMIT, namespace_of, queue_of, scheduling_class_of
+from ....plan.kubernetes.names import KEY, NAME, OBJECT, TIME_LIMIT, namespace_of, queue_of, scheduling_class_of
 from ....spec import JobSpec
 from ...placement import Placement
 from ...pods import Pods

@@ -8,8 +8,8 @@ from typing import Any
 import pulumi
 from pulumi_aws import ec2, eks
 
-from ....plan.cloud_model import CloudHost, NodeGroup
-from ....plan.kubernetes_labels import pool_labels, taints_of
+from ....plan.cloud.model import CloudHost, NodeGroup
+from ....plan.kubernetes.labels import pool_labels, taints_of
 from ....plan.model import Plan, PoolPlan
 from ....spec.pool import CapacityBlock, Spot
 from ..work import Work

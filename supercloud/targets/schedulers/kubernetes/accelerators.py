@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ....catalog.kubernetes_parts import DeviceStack
-from ....plan.kubernetes_names import POOL, channel_claim_of, domain_of, namespace_of
+from ....plan.kubernetes.names import POOL, channel_claim_of, domain_of, namespace_of
 from ....plan.model import Plan, PoolPlan
 from .given import accelerated, claimed, facts_of, taints_of, tenant_names
 from .manifest import Object, obj, yaml_text

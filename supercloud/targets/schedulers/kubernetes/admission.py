@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....plan.kubernetes_names import scheduling_class_of
+from ....plan.kubernetes.names import scheduling_class_of
 from ....plan.model import Plan
 from .given import declared_of
 from .manifest import Object, obj

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ....catalog.kubernetes_parts import Chart
-from ....plan.kubernetes_names import POOL
-from ....plan.kubernetes_networks import cluster_networks
+from ....plan.kubernetes.names import POOL
+from ....plan.kubernetes.networks import cluster_networks
 from ....plan.model import Plan
 from . import accelerators, monitoring, problem_detector, queues, volcano
 from .given import facts_of, taints_of

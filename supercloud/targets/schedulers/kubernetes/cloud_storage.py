@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....catalog.kubernetes_parts import VolumeDriver
-from ....plan.cloud_model import CloudStorage
-from ....plan.kubernetes_names import claim_of, namespace_of
+from ....plan.cloud.model import CloudStorage
+from ....plan.kubernetes.names import claim_of, namespace_of
 from ....plan.model import Plan
 from .given import facts_of, tenant_names
 from .manifest import Object, obj

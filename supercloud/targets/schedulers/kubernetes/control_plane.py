@@ -5,8 +5,8 @@ The bundle has no secret: hosts that join read the token out of a file that the 
 
 from __future__ import annotations
 
-from ....plan.kubernetes_names import MANAGED_BY
-from ....plan.kubernetes_networks import cluster_networks
+from ....plan.kubernetes.names import MANAGED_BY
+from ....plan.kubernetes.networks import cluster_networks
 from ....plan.model import Plan, PoolPlan
 from .given import declared_of, facts_of, own_of, pool_labels, taints_of
 from .manifest import Object, documents

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ....plan.kubernetes_fabrics import Reach, adapter_of, nccl_of, reaches
-from ....plan.kubernetes_names import POOL, attachment_of, namespace_of, settings_of
+from ....plan.kubernetes.fabrics import Reach, adapter_of, nccl_of, reaches
+from ....plan.kubernetes.names import POOL, attachment_of, namespace_of, settings_of
 from ....plan.model import Plan, PoolPlan
 from .given import facts_of, taints_of, tenant_names
 from .manifest import Object, obj

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ....catalog.kubernetes import ControlPlane
-from ....plan.kubernetes_labels import pool_labels, taints_of
-from ....plan.kubernetes_model import KubernetesPlan
+from ....plan.kubernetes.labels import pool_labels, taints_of
+from ....plan.kubernetes.model import KubernetesPlan
 from ....plan.model import Plan, PoolPlan
 from ....spec.scheduler import KubernetesScheduler
 

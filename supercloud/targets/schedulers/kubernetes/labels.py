@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....plan.kubernetes_names import level_label, topology_of
+from ....plan.kubernetes.names import level_label, topology_of
 from ....plan.model import Plan, PoolPlan
 from ....primitives.nodes import HostRange
 from ....primitives.templates import fill

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ....plan.kubernetes_labels import MACHINE
-from ....plan.kubernetes_names import ACCELERATOR, POOL
+from ....plan.kubernetes.labels import MACHINE
+from ....plan.kubernetes.names import ACCELERATOR, POOL
 from ....plan.model import Plan
 from . import dashboards, rules
 from .given import facts_of

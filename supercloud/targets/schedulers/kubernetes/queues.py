@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ....catalog.kubernetes import KueueApis, KueueRelease
-from ....plan.kubernetes_fabrics import reaches
-from ....plan.kubernetes_levels import place_of
-from ....plan.kubernetes_names import (
+from ....plan.kubernetes.fabrics import reaches
+from ....plan.kubernetes.levels import place_of
+from ....plan.kubernetes.names import (
     CHANNEL,
     POOL,
     cluster_queue_of,
@@ -17,7 +17,7 @@ from ....plan.kubernetes_names import (
     priority_class_of,
     queue_of,
 )
-from ....plan.kubernetes_quota import MEMORY, Allotment, allotments, pool_capacity
+from ....plan.kubernetes.quota import MEMORY, Allotment, allotments, pool_capacity
 from ....plan.model import Plan
 from ....spec.tenant import Priority
 from .given import channel_classes, claimed_classes, facts_of, tenant_names, tolerations_of

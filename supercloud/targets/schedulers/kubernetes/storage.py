@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....plan.kubernetes_names import claim_of, namespace_of
+from ....plan.kubernetes.names import claim_of, namespace_of
 from ....plan.model import Plan, StoragePlan
 from ....primitives.quantity import Size
 from .given import facts_of, tenant_names

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....plan.kubernetes_names import namespace_of
-from ....plan.kubernetes_networks import cluster_networks
+from ....plan.kubernetes.names import namespace_of
+from ....plan.kubernetes.networks import cluster_networks
 from ....plan.model import Plan, TenantPlan
 from .given import declared_of, facts_of
 from .manifest import Object, obj

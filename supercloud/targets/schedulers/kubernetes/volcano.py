@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 
-from ....plan.kubernetes_names import POOL, cluster_queue_of, level_label, scheduling_class_of, topology_of
-from ....plan.kubernetes_quota import MEMORY, allotments, pool_capacity
+from ....plan.kubernetes.names import POOL, cluster_queue_of, level_label, scheduling_class_of, topology_of
+from ....plan.kubernetes.quota import MEMORY, allotments, pool_capacity
 from ....plan.model import Level, Plan, PoolPlan
 from .given import facts_of
 from .manifest import Object, obj

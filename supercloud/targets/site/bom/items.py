@@ -8,10 +8,11 @@ from math import ceil
 
 import numpy as np
 
-from ....plan.cable_choice import network_of
-from ....plan.cable_ends import Spots
-from ....plan.cable_parts import Parts
-from ....plan.cables import CableTable, cables_of, fabrics_cabled
+from ....plan.cabling.cables import cables_of, fabrics_cabled
+from ....plan.cabling.choice import network_of
+from ....plan.cabling.ends import Spots
+from ....plan.cabling.parts import Parts
+from ....plan.cabling.table import CableTable
 from ....plan.model import Plan, Service
 
 __all__ = ["FIELDS", "Item", "items_of"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ....plan.cable_ends import Spots
-from ....plan.cables import cables_of, fabrics_cabled
+from ....plan.cabling.cables import cables_of, fabrics_cabled
+from ....plan.cabling.ends import Spots
 from ....plan.model import Plan
 from ....primitives.bundle import Bundle, File
 from ....primitives.templates import fill

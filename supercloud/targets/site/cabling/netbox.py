@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ....plan.cable_choice import network_of
-from ....plan.cable_ends import UNIT, Devices
-from ....plan.cables import CableTable
+from ....plan.cabling.choice import network_of
+from ....plan.cabling.ends import UNIT, Devices
+from ....plan.cabling.table import CableTable
 from ....plan.model import Plan
 from .table import lane_names, laned
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....plan.cables import CableTable
+from ....plan.cabling.table import CableTable
 
 __all__ = ["Ends", "ends_of", "netlist"]
 

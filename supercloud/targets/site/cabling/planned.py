@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import InputError
-from ....plan.cable_choice import network_of
-from ....plan.cable_ends import Spots
-from ....plan.cables import CableTable, cables_of, fabrics_cabled
+from ....plan.cabling.cables import cables_of, fabrics_cabled
+from ....plan.cabling.choice import network_of
+from ....plan.cabling.ends import Spots
+from ....plan.cabling.table import CableTable
 from ....plan.model import Plan
 from .netlist import ends_of
 from .readers import Seen, SeenEnd

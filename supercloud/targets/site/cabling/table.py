@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....plan.cables import CableTable
+from ....plan.cabling.table import CableTable
 from ....plan.model import Plan
 from .netlist import ends_of
 

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from ...._version import __version__
+from ....plan.fabric.roles import is_routed
 from ....plan.model import FabricPlan, Plan
-from ....plan.roles import is_routed
 from ....primitives.bundle import Bundle, File
 from ....primitives.templates import fill
 from .inventory import inventory_text

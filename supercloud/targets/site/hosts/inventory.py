@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
 from ....plan.model import Plan, RackPlan, ServerGroup
-from ....plan.network_model import NetworksPlan
+from ....plan.network.model import NetworksPlan
 from ....primitives.nodes import HostRange
 
 __all__ = ["inventory_text"]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ....plan.model import Plan
-from ....plan.network_model import Subnet
-from ....plan.server_links import server_ends
+from ....plan.network.model import Subnet
+from ....plan.network.server_links import server_ends
 
 __all__ = ["Named", "named", "reserved", "served"]
 

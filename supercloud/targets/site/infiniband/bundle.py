@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....plan.cable_ends import switch_names
+from ....plan.cabling.ends import switch_names
+from ....plan.fabric.subnet import engines
 from ....plan.model import FabricPlan, Plan
-from ....plan.subnet import engines
 from ....primitives.bundle import Bundle, File
 from ....primitives.templates import fill
 from ....spec import Fabric as Declared

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ....errors import InputError
-from ....plan.cable_ends import Spots, node_devices, service_devices
+from ....plan.cabling.ends import Spots, node_devices, service_devices
+from ....plan.fabric.subnet import partitions_of
 from ....plan.model import FabricPlan, Plan
-from ....plan.subnet import partitions_of
 from ....spec import Fabric as Declared
 
 __all__ = ["partitions_text"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from ....plan.model import Plan
-from ....plan.network_model import SwitchRun, Underlay
-from ....plan.server_links import server_ends
+from ....plan.network.model import SwitchRun, Underlay
+from ....plan.network.server_links import server_ends
 from ....primitives.bundle import Bundle, File
 from . import eos, frr, nodes, nvue, sonic
 from .install import install_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....plan.model import Plan
-from ....plan.network_model import Underlay
+from ....plan.network.model import Underlay
 from ....primitives.templates import fill
 
 __all__ = ["install_text"]

@@ -9,7 +9,7 @@ import ipaddress
 from typing import Any
 
 from ....plan.model import Plan, PoolPlan
-from ....plan.network_model import Lossless, Underlay
+from ....plan.network.model import Lossless, Underlay
 from ....primitives.bundle import File
 from ....primitives.templates import fill
 from .head import head

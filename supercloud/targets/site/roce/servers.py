@@ -6,8 +6,8 @@ There are few of them and their cables are spread over leaves and planes, so the
 from __future__ import annotations
 
 from ....plan.model import Plan
-from ....plan.network_model import ServerLinks, Underlay
-from ....plan.server_links import server_ends
+from ....plan.network.model import ServerLinks, Underlay
+from ....plan.network.server_links import server_ends
 from ....primitives.bundle import File
 from ....primitives.templates import fill
 from .head import head

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ....plan.model import Plan
-from ....plan.network_model import SwitchRun, Underlay
-from ....plan.server_links import ServerEnd, server_ends
+from ....plan.network.model import SwitchRun, Underlay
+from ....plan.network.server_links import ServerEnd, server_ends
 from ....primitives.addresses import Block
 from ....primitives.nodes import HostSet
 

@@ -10,8 +10,9 @@ import pytest
 
 import supercloud as sc
 from supercloud.errors import InputError
-from supercloud.plan.cable_ends import Spots
-from supercloud.plan.cables import CableTable, cables_of
+from supercloud.plan.cabling.cables import cables_of
+from supercloud.plan.cabling.ends import Spots
+from supercloud.plan.cabling.table import CableTable
 from supercloud.plan.model import Plan
 from supercloud.spec.loader import loads
 from supercloud.targets import render

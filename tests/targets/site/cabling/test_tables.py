@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import supercloud as sc
-from supercloud.plan.cables import CableTable, cables_of
+from supercloud.plan.cabling.cables import cables_of
+from supercloud.plan.cabling.table import CableTable
 from supercloud.plan.model import Plan
 from supercloud.spec.loader import loads
 from supercloud.targets import render, targets_for

@@ -250,7 +250,7 @@ facility: {rack: {type: orv3-48u, nodes: 4}}
 
 def neighbours(plan: Plan) -> dict[str, list[tuple[str, str, str]]]:
     """What each switch hears: its port, the neighbour, the neighbour's port by the operating system's name."""
-    from supercloud.plan.cables import cables_of
+    from supercloud.plan.cabling.cables import cables_of
 
     table = cables_of(plan, plan.fabrics[0])
     heard: dict[str, list[tuple[str, str, str]]] = {}

@@ -9,7 +9,7 @@ import pytest
 
 import supercloud as sc
 from supercloud.errors import InputError
-from supercloud.plan.guids import read_guids
+from supercloud.plan.fabric.guids import read_guids
 from supercloud.plan.model import Plan
 from supercloud.spec.loader import loads
 from supercloud.targets import render

@@ -1,0 +1,27 @@
+"""Checks of cloud sites."""
+
+from __future__ import annotations
+
+from . import (
+    capacity,
+    fabric,
+    fields,
+    hosts,
+    mounts,
+    network,
+    services,
+    storage,
+)
+
+__all__ = ["CHECKS"]
+
+CHECKS = (
+    *capacity.CHECKS,
+    *fabric.CHECKS,
+    *fields.CHECKS,
+    *hosts.CHECKS,
+    *mounts.CHECKS,
+    *network.CHECKS,
+    *services.CHECKS,
+    *storage.CHECKS,
+)

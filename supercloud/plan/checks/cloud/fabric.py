@@ -1,0 +1,120 @@
+"""Fabrics and placement groups of clouds: where they reach, and what goes with what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ....catalog import Catalog
+from ....errors import Finding
+from ...model import Plan
+from .given import cloud_of, pools_of
+
+__all__ = ["CHECKS"]
+
+
+def cloud_fabric_kind(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A fabric that the cloud does not have, and why."""
+    for _, provider, _ in cloud_of(plan, catalog):
+        for index, fabric in enumerate(plan.spec.fabrics):
+            if fabric.kind not in provider.fabrics and fabric.kind != "ethernet":
+                reason = provider.cannot.get(f"fabric:{fabric.kind}", "it is not among its fabrics")
+                yield Finding("cloud-fabric-kind", "error", f"fabrics[{index}].kind",
+                              f"{provider.name} has no {fabric.kind}: {reason}",
+                              f"take {' or '.join(provider.fabrics) or 'none'}")  # fmt: skip
+
+
+def cloud_fabric_zones(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A pool with a fabric in several zones: its packets never leave one."""
+    for _ in cloud_of(plan, catalog):
+        for path, declared, pool in pools_of(plan):
+            if pool.fabrics and len(declared.zones) > 1:
+                yield Finding(
+                    "cloud-fabric-zones", "error", f"{path}.zones",
+                    f"{len(declared.zones)} zones ({', '.join(declared.zones)}) for a pool with the fabric "
+                    f"{', '.join(pool.fabrics)}, which never spans zones",
+                    "keep one zone, or make a pool for each",
+                )  # fmt: skip
+
+
+def cloud_fabric_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Machines with the cloud's fast fabric in a pool that has none: they talk over the ordinary network only."""
+    for _, provider, _ in cloud_of(plan, catalog):
+        for path, declared, pool in pools_of(plan):
+            fast = [adapter for adapter in pool.machine.adapters
+                    if adapter.role == "compute" and adapter.kind in provider.fabrics]  # fmt: skip
+            if fast and pool.machine.accelerators and not pool.fabrics and pool.nodes > 1:
+                yield Finding(
+                    "cloud-fabric-unused", "warning", f"{path}.fabrics",
+                    f"{declared.machine} has {fast[0].count} × {fast[0].speed} of {fast[0].kind}, and the pool has no "
+                    "fabric",
+                    f"declare a fabric of kind {fast[0].kind} and name it here",
+                )  # fmt: skip
+
+
+def cloud_placement(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A placement group that is asked for and cannot be had."""
+    for cloud, provider, _ in cloud_of(plan, catalog):
+        for path, declared, pool in pools_of(plan):
+            if declared.placement != "cluster":
+                continue
+            instance = pool.machine.instance
+            if instance is not None and "cluster" not in instance.placement:
+                yield Finding("cloud-placement", "error", f"{path}.placement",
+                              f"{declared.machine} takes no placement group of the kind 'cluster'",
+                              "leave it out")  # fmt: skip
+                continue
+            for group in cloud.groups_of(pool.name):
+                rule = provider.way(group.capacity.kind)
+                if rule and rule.placement == "refused":
+                    yield Finding("cloud-placement", "error", f"{path}.placement",
+                                  f"no placement group goes with a {group.capacity.kind}: {rule.reason}",
+                                  "leave it out: it is then made for the ways that allow it")  # fmt: skip
+                elif len(group.zones) > 1:
+                    yield Finding("cloud-placement", "error", f"{path}.placement",
+                                  f"a placement group is in one zone, the pool may be in {', '.join(group.zones)}",
+                                  "name one zone under 'zones'")  # fmt: skip
+                    break
+
+
+def cloud_placement_missing(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A fabric without a placement group where one usually goes with it: nodes may be far from each other."""
+    for cloud, provider, _ in cloud_of(plan, catalog):
+        for path, declared, pool in pools_of(plan):
+            for group in cloud.groups_of(pool.name):
+                rule = provider.way(group.capacity.kind)
+                usual = rule is not None and rule.placement == "usual"
+                if pool.fabrics and declared.placement == "none" and usual and pool.nodes > 1:
+                    yield Finding(
+                        "cloud-placement-missing", "warning", f"{path}.placement",
+                        f"nodes got by {group.capacity.kind} have a fabric and no placement group: they may be far "
+                        "from each other",
+                        "leave 'placement' out",
+                    )  # fmt: skip
+                    break
+
+
+def cloud_image(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Machines for which the provider publishes no image, and images that nothing uses."""
+    for cloud, _, _ in cloud_of(plan, catalog):
+        used = {group.image for group in cloud.groups} | {host.image for host in cloud.hosts}
+        for key in sorted(used - cloud.images.keys()):
+            pools = (
+                ", ".join(sorted({group.pool for group in cloud.groups if group.image == key})) or "service machines"
+            )
+            yield Finding("cloud-image", "error", f"site.images.{key}",
+                          f"no published image is known for {key} (of {pools})",
+                          "name one of your own there")  # fmt: skip
+        site = plan.spec.site
+        for key in sorted((site.images if site.kind != "onprem" else {}).keys() - used):
+            yield Finding("cloud-image", "warning", f"site.images.{key}", f"no machine uses the image {key}",
+                          f"images in use: {', '.join(sorted(used))}")  # fmt: skip
+
+
+CHECKS = (
+    cloud_fabric_kind,
+    cloud_fabric_zones,
+    cloud_fabric_unused,
+    cloud_placement,
+    cloud_placement_missing,
+    cloud_image,
+)

@@ -1,0 +1,29 @@
+"""What checks of cloud sites ask of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from ....catalog import Catalog, Provider, Region
+from ....spec import Pool
+from ...cloud.model import CloudPlan
+from ...model import Plan, PoolPlan
+
+__all__ = ["cloud_of", "pools_of"]
+
+
+def cloud_of(plan: Plan, catalog: Catalog) -> Iterator[tuple[CloudPlan, Provider, Region]]:
+    """The cloud site with its facts; nothing on-prem, and nothing where it could not be decided."""
+    cloud = plan.cloud
+    if cloud is not None:
+        provider = cast(Provider, catalog.get("providers", cloud.provider))
+        yield cloud, provider, cast(Region, catalog.get("regions", cloud.region))
+
+
+def pools_of(plan: Plan) -> Iterator[tuple[str, Pool, PoolPlan]]:
+    """Path, declaration and plan of every pool whose machine is known."""
+    planned = {pool.name: pool for pool in plan.pools}
+    for index, declared in enumerate(plan.spec.pools):
+        if declared.name in planned:
+            yield f"pools[{index}]", declared, planned[declared.name]

@@ -1,0 +1,149 @@
+"""Service machines of clouds, tags, money, and options of Slurm that a cloud set-up owns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import cast
+
+from ....catalog import Catalog, Prices
+from ....errors import Finding
+from ....primitives.quantity import Size
+from ....spec import SlurmScheduler
+from ...cloud.cost import HOURS_OF_A_MONTH
+from ...model import Plan
+from .given import cloud_of, pools_of
+
+__all__ = ["CHECKS", "OWNED_ON_CLOUDS"]
+
+OWNED_ON_CLOUDS = (
+    "MaxNodeCount",
+    "ResumeFailProgram",
+    "ResumeProgram",
+    "SlurmctldParameters",
+    "SlurmUser",
+    "SuspendExcNodes",
+    "SuspendProgram",
+    "TreeWidth",
+)
+"""Keys of slurm.conf on which nodes that come and go depend."""
+
+# Tags that resources get besides the user's: name, cluster, pool, group.
+_OWN_TAGS = 4
+_OWN_NAMES = re.compile("Name|supercloud:.*")
+
+
+def cloud_arch(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Instruction sets that differ: what is built on a login does not run on nodes of another one."""
+    for cloud, _, _ in cloud_of(plan, catalog):
+        nodes = {pool.machine.instance.arch: pool.name for pool in plan.pools if pool.machine.instance}
+        for host in cloud.hosts:
+            instance = host.machine.instance
+            if host.role in ("controller", "login") and instance and nodes and instance.arch not in nodes:
+                other = next(iter(nodes))
+                path = "scheduler.machine" if host.role == "controller" else "scheduler.login.machine"
+                yield Finding(
+                    "cloud-arch", "error", path,
+                    f"{host.key} ({host.machine.name}) is {instance.arch}, nodes of {nodes[other]} are {other}",
+                    f"take an {other} machine",
+                )  # fmt: skip
+        if len(nodes) > 1:
+            said = ", ".join(f"{pool} {arch}" for arch, pool in sorted(nodes.items()))
+            yield Finding("cloud-arch", "warning", "pools", f"pools have different instruction sets: {said}",
+                          "ask for a pool by feature in jobs, and build programs for each")  # fmt: skip
+
+
+def cloud_controller_memory(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A controller with less memory than ParallelCluster 3.15.1 wants: nodes / 25 + 0.6 GB, 16 GB at most."""
+    for cloud, _, _ in cloud_of(plan, catalog):
+        need = Size(min(plan.nodes / 25 + 0.6, 16.0), "GB")
+        for host in cloud.hosts_of("controller"):
+            if host.machine.memory and host.machine.memory < need:
+                yield Finding("cloud-controller-memory", "error", "scheduler.machine",
+                              f"{host.machine.name} has {host.machine.memory}, {plan.nodes} nodes want "
+                              f"{need.to('GB'):.1f} GB", "take a larger machine, or leave it out")  # fmt: skip
+                break
+
+
+def cloud_controller_state(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Several controllers, whose state must be on storage they all see: a cloud's disk is seen by one."""
+    for cloud, _, _ in cloud_of(plan, catalog):
+        controllers = cloud.hosts_of("controller")
+        if len(controllers) > 1:
+            yield Finding(
+                "cloud-controller-state", "error", "scheduler.controllers",
+                f"{len(controllers)} controllers, and each has a state disk of its own: none could take over",
+                "keep one: when it is lost, the cloud starts another with the same disk and name",
+            )  # fmt: skip
+
+
+def cloud_slurm_options(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Options by hand that nodes which come and go depend on."""
+    for _ in cloud_of(plan, catalog):
+        declared = plan.spec.scheduler
+        if not isinstance(declared, SlurmScheduler):
+            continue
+        owned = {key.lower() for key in OWNED_ON_CLOUDS}
+        for key in declared.options:
+            if key.lower() in owned:
+                yield Finding("cloud-slurm-options", "error", f"scheduler.options.{key}",
+                              f"{key} is set for nodes that come and go, and cannot be set by hand on a cloud",
+                              "leave it out")  # fmt: skip
+
+
+def cloud_tags(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Tags that the cloud refuses, or too many of them."""
+    for cloud, provider, _ in cloud_of(plan, catalog):
+        limit = provider.limits.get("tags")
+        if limit and len(cloud.tags) + _OWN_TAGS > limit.value:
+            yield Finding("cloud-tags", "error", "tags",
+                          f"{len(cloud.tags)} tags and {_OWN_TAGS} of ours, {limit.value} {limit.what} are allowed",
+                          f"keep {limit.value - _OWN_TAGS}")  # fmt: skip
+        for key, value in cloud.tags.items():
+            if _OWN_NAMES.fullmatch(key):
+                yield Finding("cloud-tags", "error", f"tags.{key}", f"{key} is set on every resource, by us",
+                              "choose another")  # fmt: skip
+            for what, text in (("tag-key", key), ("tag-value", value)):
+                rule = provider.names.get(what)
+                problem = rule.problem(text) if rule else ""
+                if problem:
+                    yield Finding("cloud-tags", "error", f"tags.{key}", f"{provider.name} refuses it: {problem}",
+                                  "choose another")  # fmt: skip
+
+
+def cloud_budget(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A month of everything running, as far as prices are known, beyond the budget."""
+    for cloud, _, _ in cloud_of(plan, catalog):
+        month = cloud.cost.known * HOURS_OF_A_MONTH
+        if cloud.monthly_budget and month > cloud.monthly_budget:
+            more = f" and {len(cloud.cost.unknown)} things without a price" if cloud.cost.unknown else ""
+            yield Finding("cloud-budget", "warning", "budget",
+                          f"a month of everything running costs {month.to('USD'):,.0f} USD{more}, the budget is "
+                          f"{cloud.monthly_budget.to('USD'):,.0f} USD",
+                          "have fewer nodes, start with fewer ('initial'), or raise it")  # fmt: skip
+
+
+def cloud_spot_price(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A spot limit above the list price: nothing is paid beyond that anyway."""
+    for cloud, _, _ in cloud_of(plan, catalog):
+        for path, declared, pool in pools_of(plan):
+            for index, way in enumerate(declared.capacity):
+                limit = getattr(way, "max_price", None)
+                if limit is None or pool.machine.name not in catalog.names("prices"):
+                    continue
+                found = cast(Prices, catalog.get("prices", pool.machine.name)).at(cloud.region, "on-demand")
+                if found and limit > found.price:
+                    yield Finding("cloud-spot-price", "note", f"{path}.capacity[{index}].max_price",
+                                  f"{limit} is above the list price of {found.price}",
+                                  "leave it out: the list price is the limit")  # fmt: skip
+
+
+CHECKS = (
+    cloud_arch,
+    cloud_controller_memory,
+    cloud_controller_state,
+    cloud_slurm_options,
+    cloud_tags,
+    cloud_budget,
+    cloud_spot_price,
+)

@@ -1,0 +1,277 @@
+"""Networks of clouds: ranges, sizes, room for every address, and who gets in."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from itertools import combinations, product
+
+from ....catalog import Catalog
+from ....errors import Finding
+from ...cloud.model import CloudPlan
+from ...cloud.site import SERVICES
+from ...model import Plan
+from .given import cloud_of
+from .rules import rules_of
+
+__all__ = ["CHECKS"]
+
+Net = ipaddress.IPv4Network
+
+
+def _ranges(plan: Plan) -> Iterator[tuple[str, Net, bool]]:
+    """Path, range, whether it is a subnet; what is no range was said in resolution."""
+    declared = plan.spec.network
+    named = [("network.cidr", declared.cidr, False)] if declared.cidr else []
+    named += [(f"network.cidrs[{i}]", text, False) for i, text in enumerate(declared.cidrs)]
+    for kind in ("public", "private", "control"):
+        named += [(f"network.blocks.{kind}[{i}]", text, True)
+                  for i, text in enumerate(getattr(declared.blocks, kind))]  # fmt: skip
+    for path, text, inner in named:
+        try:
+            yield path, ipaddress.IPv4Network(str(text)), inner
+        except ValueError:
+            continue
+
+
+def cloud_network_private(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Addresses that belong to others on the internet (peers have shipped 192.169.0.0/16)."""
+    for _, provider, _ in cloud_of(plan, catalog):
+        private = [ipaddress.IPv4Network(text) for text in provider.network.ranges]
+        for path, net, _ in _ranges(plan):
+            if not any(net.subnet_of(room) for room in private):
+                yield Finding("cloud-network-private", "error", path, f"{net} is public address space",
+                              f"take a part of {', '.join(provider.network.ranges)}")  # fmt: skip
+
+
+def cloud_network_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Networks and subnets larger or smaller than the cloud makes them."""
+    for cloud, provider, _ in cloud_of(plan, catalog):
+        low, high = provider.network.largest, provider.network.smallest
+        for path, net, _ in _ranges(plan):
+            if not low <= net.prefixlen <= high:
+                yield Finding("cloud-network-size", "error", path,
+                              f"{net} is a /{net.prefixlen}, {provider.name} makes networks from /{low} to /{high}",
+                              f"take a /{min(max(net.prefixlen, low), high)}")  # fmt: skip
+        declared = {str(net) for _, net, _ in _ranges(plan)}
+        small = [item for item in cloud.network.subnets if item.cidr and item.cidr not in declared
+                 and Net(item.cidr).prefixlen > high]  # fmt: skip
+        if small:
+            yield Finding("cloud-network-size", "error", "network",
+                          f"{cloud.network.cidrs[0]} leaves {small[0].cidr} for {small[0].key}, {provider.name} makes "
+                          f"subnets from /{low} to /{high}", "give a larger network")  # fmt: skip
+
+
+def cloud_network_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Ranges that share addresses, and subnets outside of the network."""
+    for cloud, _, _ in cloud_of(plan, catalog):
+        found = list(_ranges(plan))
+        if cloud.network.cidrs and not plan.spec.network.cidr:  # the range that is taken where none is said
+            found.insert(0, ("network.cidr", Net(cloud.network.cidrs[0]), False))
+        for (path, net, inner), (other_path, other, other_inner) in combinations(found, 2):
+            if inner == other_inner and net.overlaps(other):
+                yield Finding("cloud-network-overlap", "error", other_path,
+                              f"{other} shares addresses with {net} ({path})",
+                              "give them ranges of their own")  # fmt: skip
+        whole = [ipaddress.IPv4Network(text) for text in cloud.network.cidrs]
+        for path, net, inner in found:
+            if inner and not any(net.subnet_of(room) for room in whole):
+                yield Finding("cloud-network-overlap", "error", path,
+                              f"{net} is no part of the network ({', '.join(cloud.network.cidrs)})",
+                              "add a range to network.cidrs, or take a part of one")  # fmt: skip
+        places = {str(net): path for path, net, inner in found if inner}
+        worked_out = [item for item in cloud.network.subnets if item.cidr and item.cidr not in places]
+        for (text, path), item in product(places.items(), worked_out):
+            if Net(text).overlaps(Net(str(item.cidr))):
+                yield Finding("cloud-network-overlap", "error", path,
+                              f"{text} shares addresses with {item.cidr}, which is worked out for {item.key}",
+                              "say all ranges under network.blocks")  # fmt: skip
+                break
+
+
+def cloud_network_blocks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Fewer or more declared subnets than there are zones for."""
+    for cloud, provider, _ in cloud_of(plan, catalog):
+        blocks = plan.spec.network.blocks
+        zones = len(cloud.zones)
+        control = provider.network.control_zones if plan.scheduler.kind == "kubernetes" else 0
+        if blocks.private and len(blocks.private) < zones:
+            yield Finding("cloud-network-blocks", "error", "network.blocks.private",
+                          f"{len(blocks.private)} ranges for {zones} zones", "give one for each zone")  # fmt: skip
+        for name, wanted in (("public", zones), ("control", control)):
+            given = len(getattr(blocks, name))
+            if given > wanted or (name == "control" and 0 < given < wanted):
+                yield Finding("cloud-network-blocks", "error", f"network.blocks.{name}",
+                              f"{given} ranges for {wanted} zones", f"give {wanted}")  # fmt: skip
+        if blocks.public and cloud.network.closed:
+            yield Finding("cloud-network-blocks", "error", "network.blocks.public",
+                          "a closed network has no public subnets", "leave them out, or 'closed'")  # fmt: skip
+
+
+def cloud_subnet_room(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Subnets with fewer addresses than nodes times addresses; no peer looks."""
+    for cloud, provider, _ in cloud_of(plan, catalog):
+        for zone in cloud.zones:
+            need = SERVICES + sum(_most(cloud, pool.name, zone) for pool in plan.pools)
+            own = [item for item in cloud.network.subnets if item.zone == zone and item.purpose == "nodes"]
+            if not own or any(item.cidr is None for item in own):
+                continue
+            room = sum(Net(str(item.cidr)).num_addresses - provider.network.reserved for item in own)
+            if room < need:
+                ranges = ", ".join(str(item.cidr) for item in own)
+                yield Finding(
+                    "cloud-subnet-room", "error", "network",
+                    f"{zone} has {room} addresses ({ranges}), nodes and services need {need}: "
+                    f"{_sum(cloud, plan, zone)}",
+                    "give larger ranges under network.blocks.private, or more under network.cidrs",
+                )  # fmt: skip
+
+
+def _most(cloud: CloudPlan, pool: str, zone: str) -> int:
+    return max((item.nodes * item.addresses for item in cloud.groups_of(pool) if zone in item.zones), default=0)
+
+
+def _sum(cloud: CloudPlan, plan: Plan, zone: str) -> str:
+    parts = [f"{group.nodes} × {group.addresses} of {pool.name}" for pool in plan.pools
+             for group in cloud.groups_of(pool.name)[:1] if zone in group.zones]  # fmt: skip
+    return ", ".join([*parts, f"{SERVICES} of services"])
+
+
+def cloud_network_ranges(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """More ranges than a network may have by default."""
+    for cloud, provider, _ in cloud_of(plan, catalog):
+        limit = provider.limits["network-cidrs"]
+        if len(cloud.network.cidrs) >= limit.value:
+            over = len(cloud.network.cidrs) > limit.value
+            yield Finding(
+                "cloud-network-ranges", "error" if over and not limit.adjustable else "warning", "network.cidrs",
+                f"{len(cloud.network.cidrs)} ranges, {limit.value} {limit.what} are allowed by default"
+                + ("" if over else ": none is left to grow by"),
+                "ask for a higher quota first, or take larger ranges",
+            )  # fmt: skip
+
+
+def cloud_network_given(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """An existing network that is described by half."""
+    for cloud, provider, _ in cloud_of(plan, catalog):
+        declared = plan.spec.network
+        if not declared.id and not declared.subnets:
+            continue
+        if declared.id and not declared.subnets:
+            yield Finding("cloud-network-given", "error", "network.id",
+                          f"{declared.id} is named without subnets: which of them may be used?",
+                          "name them under network.subnets, with zone and whether they are public")  # fmt: skip
+            continue
+        if not declared.id:
+            yield Finding("cloud-network-given", "error", "network.subnets", "subnets without their network",
+                          "name it under network.id")  # fmt: skip
+        for field in ("cidr", "cidrs"):
+            if getattr(declared, field):
+                yield Finding("cloud-network-given", "error", f"network.{field}",
+                              "an existing network has its ranges already", "leave it out")  # fmt: skip
+        inner = [item for item in cloud.network.subnets if not item.public]
+        if not inner:
+            yield Finding("cloud-network-given", "error", "network.subnets", "none of the subnets is private",
+                          "add the ones for nodes")  # fmt: skip
+        for pool in plan.pools:
+            groups = cloud.groups_of(pool.name)
+            if pool.fabrics and groups and len(groups[0].subnets) > 1 and any(item.zone is None for item in inner):
+                yield Finding(
+                    "cloud-network-given", "warning", "network.subnets",
+                    f"nodes of {pool.name} may be put in {len(groups[0].subnets)} subnets whose zones are not said, "
+                    "and their fabric never spans zones",
+                    "write them as {id: …, zone: …}",
+                )  # fmt: skip
+        zones = {item.zone for item in inner if item.zone}
+        if plan.scheduler.kind == "kubernetes" and zones and len(inner) < provider.network.control_zones:
+            yield Finding("cloud-network-given", "error", "network.subnets",
+                          f"the control plane wants private subnets in {provider.network.control_zones} zones, "
+                          f"{len(inner)} given", "add another one")  # fmt: skip
+
+
+def cloud_access(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Who reaches public machines: nobody by mistake, and not everybody."""
+    for cloud, _, _ in cloud_of(plan, catalog):
+        public = [host for host in cloud.hosts if host.public]
+        for index, text in enumerate(cloud.network.access):
+            path = f"network.access[{index}]"
+            try:
+                net = ipaddress.ip_network(text)
+            except ValueError as error:
+                yield Finding("cloud-access", "error", path, f"{text!r} is no range: {error}",
+                              "write it like 192.0.2.0/24")  # fmt: skip
+                continue
+            if net.prefixlen == 0:
+                yield Finding("cloud-access", "warning", path, "the whole internet may try to log in",
+                              "name the ranges of your offices or VPN")  # fmt: skip
+        kubernetes = plan.scheduler.kind == "kubernetes"
+        if kubernetes and not cloud.network.access and not cloud.network.closed:
+            yield Finding("cloud-access", "note", "network.access",
+                          "the API of the control plane answers the whole internet, and asks who one is",
+                          "name ranges under network.access")  # fmt: skip
+        if cloud.network.access and not public and not kubernetes:
+            yield Finding("cloud-access", "warning", "network.access", "no machine has an address in the internet",
+                          "set scheduler.login.public, or leave it out")  # fmt: skip
+        wanted = getattr(plan.spec.scheduler, "public", False) or getattr(
+            getattr(plan.spec.scheduler, "login", None), "public", False
+        )
+        if wanted and not public:
+            why = "a closed network has no public subnet" if cloud.network.closed else "no subnet is public"
+            yield Finding("cloud-access", "error", "scheduler", f"machines shall be public: {why}",
+                          "leave 'public' out, or give a public subnet")  # fmt: skip
+        if public and not cloud.network.access:
+            yield Finding("cloud-access", "note", "network.access",
+                          f"nobody may reach the addresses of {', '.join(host.key for host in public)} in the internet",
+                          "name ranges under network.access, or use the provider's session service")  # fmt: skip
+
+
+def cloud_security_rules(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """More rules in a group than the cloud allows."""
+    for _, provider, _ in cloud_of(plan, catalog):
+        limit = provider.limits["security-group-rules"]
+        for what, count, path in rules_of(plan):
+            if count > limit.value:
+                yield Finding(
+                    "cloud-security-rules", "error", path,
+                    f"{count} rules for {what}, {limit.value} {limit.what} are allowed by default",
+                    "join ranges, or use a prefix list of your own in an existing network",
+                )  # fmt: skip
+
+
+def cloud_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Counts that a quota stops unless it is raised first."""
+    for cloud, provider, _ in cloud_of(plan, catalog):
+        for name, count, path in _counts(cloud, plan):
+            limit = provider.limits.get(name)
+            if limit and count > limit.value:
+                yield Finding(
+                    "cloud-limits", "warning" if limit.adjustable else "error", path,
+                    f"{count}, {limit.value} {limit.what} are allowed{' by default' if limit.adjustable else ''}",
+                    "ask for a higher quota first" if limit.adjustable else "have fewer",
+                )  # fmt: skip
+
+
+def _counts(cloud: CloudPlan, plan: Plan) -> Iterator[tuple[str, int, str]]:
+    yield "subnets", len(cloud.network.subnets), "network"
+    yield "interface-endpoints", sum(kind == "interface" for kind in cloud.network.endpoints.values()), "network.closed"
+    if plan.scheduler.kind == "kubernetes":
+        yield "kubernetes-node-groups", len(cloud.groups) + 1, "pools"
+        yield "kubernetes-access", len(cloud.network.access), "network.access"
+        for index, pool in enumerate(plan.spec.pools):
+            yield "kubernetes-group-nodes", pool.nodes, f"pools[{index}].nodes"
+    else:
+        yield "auto-scaling-groups", len(cloud.groups), "pools"
+
+
+CHECKS = (
+    cloud_network_private,
+    cloud_network_size,
+    cloud_network_overlap,
+    cloud_network_blocks,
+    cloud_subnet_room,
+    cloud_network_ranges,
+    cloud_network_given,
+    cloud_access,
+    cloud_security_rules,
+    cloud_limits,
+)

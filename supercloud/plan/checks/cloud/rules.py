@@ -1,0 +1,41 @@
+"""How many rules the groups that guard a cloud's interfaces will have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...cloud.model import CloudStorage
+from ...model import Plan
+
+__all__ = ["rules_of"]
+
+# Everything from and to the group itself: what a fabric needs.
+_SELF = 1
+
+
+def rules_of(plan: Plan) -> Iterator[tuple[str, int, str]]:
+    """(what is guarded, rules in its fuller direction, path in the spec) of each group.
+
+    Machines talk among themselves and, where the network is closed, to each service and file system by a rule of its
+    own. Servers of a parallel file system talk among themselves and back to the machines.
+    """
+    cloud = plan.cloud
+    if cloud is None:
+        return
+    if plan.scheduler.kind == "slurm":
+        yield "hosts that users log in to", len(cloud.network.access), "network.access"
+    guarded = [item for item in cloud.storage if item.kind in ("parallel", "nfs")]
+    back = sum(len(item.ports) for item in guarded if item.kind == "parallel")
+    out = 1  # to anywhere
+    if cloud.network.closed:
+        kinds = list(cloud.network.endpoints.values())
+        out = ("interface" in kinds) + kinds.count("gateway") + (cloud.database is not None)
+        out += sum(len(item.ports) for item in guarded)
+    yield "machines of the cluster", _SELF + max(back, out), "storage"
+    for item in guarded:
+        yield f"the file system {item.name}", _ports(item), "storage"
+
+
+def _ports(item: CloudStorage) -> int:
+    """From machines and, of a parallel file system, from its own servers."""
+    return len(item.ports) * (2 if item.kind == "parallel" else 1)

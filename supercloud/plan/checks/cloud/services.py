@@ -1,0 +1,120 @@
+"""What clouds and their managed services do not do although a spec asks for it: said, never dropped in silence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ....catalog import Catalog
+from ....errors import Finding
+from ...model import Plan
+from .given import cloud_of, pools_of
+from .storage import sold
+
+__all__ = ["CHECKS"]
+
+_SOURCE = re.compile(r"https://[^\s/]+/\S+|s3://[^\s/]+/\S+")
+
+
+def cloud_provider(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A cloud for which nothing is created yet: what runs in it is rendered all the same."""
+    kind = plan.site.kind
+    known = [name for name in catalog.names("providers")]
+    if kind != "onprem" and kind not in known:
+        yield Finding(
+            "cloud-provider", "warning", "site.kind",
+            f"resources of {kind} are not built yet: no network, machines or storage are planned, priced or created "
+            f"(built: {', '.join(known)})",
+            "the scheduler's configuration is rendered: supercloud render; bring the machines yourself",
+        )  # fmt: skip
+
+
+def cloud_closed(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A closed network in a region whose private endpoints are not known by name."""
+    for cloud, provider, region in cloud_of(plan, catalog):
+        partition = provider.partition(region.name)
+        if cloud.network.closed and partition is not None and partition.closed is not None:
+            yield Finding("cloud-closed", "error", "network.closed",
+                          f"no closed network can be made in {region.name}: {partition.closed}",
+                          "leave 'closed' out, or give an existing network that has its endpoints")  # fmt: skip
+
+
+def cloud_local_disks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Disks inside nodes of a managed Kubernetes, wanted where the provider does not mount them."""
+    for _, provider, _ in cloud_of(plan, catalog):
+        place = provider.kubernetes_local
+        if plan.scheduler.kind != "kubernetes" or place is None:
+            continue
+        for path, declared, _ in pools_of(plan):
+            if declared.local is not None and declared.local.rstrip("/") != place:
+                reason = provider.cannot.get("kubernetes:local", f"{provider.name} mounts them at {place}")
+                yield Finding("cloud-local-disks", "error", f"{path}.local",
+                              f"disks inside cannot be mounted at {declared.local}: {reason}",
+                              f"write {place}, or leave it out")  # fmt: skip
+
+
+def cloud_spot_limit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A limit of the spot price that the managed Kubernetes would ignore."""
+    for _, provider, _ in cloud_of(plan, catalog):
+        reason = provider.cannot.get("kubernetes:max_price")
+        if plan.scheduler.kind != "kubernetes" or reason is None:
+            continue
+        for path, declared, _ in pools_of(plan):
+            for index, way in enumerate(declared.capacity):
+                limit = getattr(way, "max_price", None)
+                if limit is not None:
+                    yield Finding("cloud-spot-limit", "error", f"{path}.capacity[{index}].max_price",
+                                  f"{limit} would not be kept: {reason}",
+                                  "leave it out, and bound what is spent with 'budget'")  # fmt: skip
+
+
+def cloud_ways_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Further ways to get machines, where nothing in a managed Kubernetes turns to them by itself."""
+    for cloud, provider, _ in cloud_of(plan, catalog):
+        reason = provider.cannot.get("kubernetes:grow")
+        if plan.scheduler.kind != "kubernetes" or reason is None:
+            continue
+        for path, declared, pool in pools_of(plan):
+            first, *others = (group.key for group in cloud.groups_of(pool.name))
+            if others and len(declared.capacity) > 1:
+                yield Finding("cloud-ways-unused", "note", f"{path}.capacity",
+                              f"nodes are started in {first}; {', '.join(others)} stay{'s' * (len(others) == 1)} empty "
+                              f"until somebody asks for nodes there: {reason}",
+                              "change the size of the group there, or run an autoscaler in the cluster")  # fmt: skip
+
+
+def cloud_storage_install(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Servers of our own whose software nobody says where to get, or that nothing would set up."""
+    for path, item, _, service, _ in sold(plan, catalog):
+        if service.lowers_to == "servers" and plan.scheduler.kind == "kubernetes":
+            yield Finding("cloud-storage-install", "error", path,
+                          f"servers of {service.name} are set up by the start script of Slurm's machines, and a "
+                          "Kubernetes cluster has none",
+                          "take a file system that the provider runs")  # fmt: skip
+            continue
+        rule = service.install
+        if rule is None:
+            continue
+        source, place = item.options.get(rule.source), f"{path}.options.{rule.source}"
+        if source is None:
+            yield Finding("cloud-storage-install", "error", place,
+                          f"nothing installs the software on the servers of {item.name}",
+                          f"{rule.what}; where it is, say here, and under {rule.token} the name of a secret that it is "
+                          "given; accept this finding where your image has the software")  # fmt: skip
+        elif not _SOURCE.fullmatch(str(source)):
+            yield Finding("cloud-storage-install", "error", place, f"{str(source)!r} is no place of a program",
+                          "write https://host/path or s3://bucket/key")  # fmt: skip
+        elif plan.cloud is not None and plan.cloud.network.closed and str(source).startswith("https://"):
+            yield Finding("cloud-storage-install", "error", place,
+                          f"{source} is not reached from a closed network",
+                          "put it into a bucket: s3://bucket/key")  # fmt: skip
+
+
+CHECKS = (
+    cloud_provider,
+    cloud_closed,
+    cloud_local_disks,
+    cloud_spot_limit,
+    cloud_ways_unused,
+    cloud_storage_install,
+)

@@ -1,0 +1,186 @@
+"""Storage as clouds sell it: deployments, sizes on their steps, throughput that exists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from ....catalog import Catalog, StorageService
+from ....catalog.storage_service import Deployment
+from ....errors import Finding, nearest
+from ....spec import Storage
+from ...cloud.model import CloudStorage
+from ...cloud.storage import deployment_of, fits, rate_text, size_of, step_of
+from ...model import Plan
+from .given import cloud_of
+
+__all__ = ["CHECKS", "Sold", "sold"]
+
+Sold = tuple[str, Storage, CloudStorage, StorageService, Deployment | None]
+
+
+def sold(plan: Plan, catalog: Catalog) -> Iterator[Sold]:
+    """Path, declaration, product, facts and deployment of every storage that the cloud sells."""
+    for cloud, _, _ in cloud_of(plan, catalog):
+        products = {item.name: item for item in cloud.storage}
+        for index, item in enumerate(plan.spec.storage):
+            if item.name in products:
+                product = products[item.name]
+                service = cast(StorageService, catalog.get("storage-services", product.product))
+                yield f"storage[{index}]", item, product, service, deployment_of(service, item)
+
+
+def cloud_storage_deployment(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A deployment the product does not have."""
+    for path, item, _, service, deployment in sold(plan, catalog):
+        if item.deployment and deployment is None:
+            yield Finding("cloud-storage-deployment", "error", f"{path}.deployment",
+                          f"{service.name} has no deployment {item.deployment!r}",
+                          nearest(item.deployment, [known.name for known in service.deployments]))  # fmt: skip
+
+
+def cloud_storage_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A size that is missing, beyond the limits, or between two steps."""
+    for path, item, product, service, deployment in sold(plan, catalog):
+        if deployment is None or service.lowers_to in ("bucket", "servers"):
+            continue
+        bounded = deployment.sizes or deployment.step or deployment.steps or deployment.min
+        if item.capacity is None:
+            if bounded:
+                yield Finding("cloud-storage-size", "error", path, f"{service.name} is bought by size, none is said",
+                              "set 'capacity'")  # fmt: skip
+            continue
+        if not bounded:
+            continue
+        if deployment.max and item.capacity > deployment.max:
+            yield Finding("cloud-storage-size", "error", f"{path}.capacity",
+                          f"{item.capacity} is more than the {deployment.max} of {service.name}",
+                          "take another product, or several")  # fmt: skip
+            continue
+        size = size_of(deployment, product.per_tib, item.capacity)
+        if size != item.capacity:
+            step = step_of(deployment, product.per_tib)
+            yield Finding(
+                "cloud-storage-size", "warning", f"{path}.capacity",
+                f"{item.capacity} is no size of {service.name} {deployment.name}"
+                + (f" (steps of {step})" if step else "") + f": {size.to('GiB'):g} GiB are bought",
+                f"write {size.to('GiB'):g} GiB",
+            )  # fmt: skip
+
+
+def cloud_storage_throughput(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Throughput that the product does not sell, or not so much of it."""
+    for path, item, product, service, deployment in sold(plan, catalog):
+        if deployment is None:
+            continue
+        wanted = item.throughput_per_tib
+        rates = ", ".join(rate_text(rate) for rate in deployment.per_tib)
+        if wanted is not None and wanted not in deployment.per_tib and service.lowers_to != "servers":
+            yield Finding(
+                "cloud-storage-throughput", "error", f"{path}.throughput_per_tib",
+                f"{service.name} {deployment.name} is not sold with {rate_text(wanted)} for each TiB",
+                f"take one of {rates}" if rates else "set 'throughput' instead",
+            )  # fmt: skip
+        asked = item.throughput
+        most = max(filter(None, (asked.read, asked.write)), default=None) if asked else None
+        if most and deployment.throughput and most > max(deployment.throughput):
+            yield Finding(
+                "cloud-storage-throughput", "error", f"{path}.throughput",
+                f"{most.bytes_text} is more than the {max(deployment.throughput).bytes_text} of {service.name} "
+                f"{deployment.name}",
+                "take another deployment or product",
+            )  # fmt: skip
+        elif most and deployment.throughput and most not in deployment.throughput and product.throughput:
+            yield Finding(
+                "cloud-storage-throughput", "note", f"{path}.throughput",
+                f"{service.name} is not sold with {most.bytes_text}: {product.throughput.bytes_text} are bought",
+                f"write {product.throughput.bytes_text}",
+            )  # fmt: skip
+
+
+def cloud_storage_option(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Options the product does not have, and values they do not take."""
+    for path, item, product, service, deployment in sold(plan, catalog):
+        known = {*service.options, *service.option_values, *([service.fabric.option] if service.fabric else ()),
+                 *([service.install.source, service.install.token] if service.install else ()),
+                 *([service.name_option] if service.name_option else ()),
+                 *(rule.needs for rule in service.option_rules if rule.needs)}  # fmt: skip
+        for name, value in item.options.items():
+            values = service.option_values.get(name)
+            if name not in known:
+                yield Finding("cloud-storage-option", "error", f"{path}.options.{name}",
+                              f"{service.name} has no option {name!r}", nearest(name, known))  # fmt: skip
+            elif values and value not in values:
+                yield Finding("cloud-storage-option", "error", f"{path}.options.{name}",
+                              f"{name} cannot be {value!r}", f"take one of {', '.join(map(str, values))}")  # fmt: skip
+        version = product.options.get("version")
+        if deployment and deployment.versions and version not in deployment.versions:
+            yield Finding("cloud-storage-option", "error", f"{path}.options.version",
+                          f"{service.name} {deployment.name} does not go with version {version}",
+                          f"take one of {', '.join(deployment.versions)}")  # fmt: skip
+
+
+def cloud_storage_rule(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Options that do not go together, and options that want another one beside them."""
+    for path, item, product, service, _ in sold(plan, catalog):
+        for rule in service.option_rules:
+            if not rule.holds(product.options):
+                continue
+            said = ", ".join(f"{name} {value}" for name, value in rule.when.items())
+            place = f"{path}.options.{rule.needs or rule.without or next(iter(rule.when))}"
+            if rule.needs and not _positive(item.options.get(rule.needs)):
+                found = item.options.get(rule.needs)
+                has = f"{rule.needs} is {found!r}" if rule.needs in item.options else f"{rule.needs} is not said"
+                yield Finding("cloud-storage-rule", "error", place, f"{service.name} with {said}: {has} ({rule.why})",
+                              f"set {rule.needs} to a number")  # fmt: skip
+            elif rule.without and rule.without in item.options:
+                yield Finding("cloud-storage-rule", "error", place,
+                              f"{service.name} with {said} takes no {rule.without}: {rule.why}",
+                              "leave it out")  # fmt: skip
+            elif not rule.needs and not rule.without:
+                yield Finding("cloud-storage-rule", "error", place,
+                              f"{service.name} does not take {said} together: {rule.why}",
+                              "change one of them")  # fmt: skip
+
+
+def _positive(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def cloud_storage_fabric(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """The fabric to a file system where deployment or size do not allow it, and where a little more size would."""
+    for path, item, product, service, deployment in sold(plan, catalog):
+        rule = service.fabric
+        if rule is None or deployment is None:
+            continue
+        place = f"{path}.options.{rule.option}"
+        asked = item.options.get(rule.option)
+        step, size = rule.steps.get(rate_text(product.per_tib)), product.capacity
+        if asked and deployment.name not in rule.deployments:
+            yield Finding("cloud-storage-fabric", "error", place,
+                          f"{rule.kind} goes with {', '.join(rule.deployments)}, not with {deployment.name}",
+                          f"set deployment: {rule.deployments[0]}")  # fmt: skip
+        elif asked and step is None:
+            yield Finding("cloud-storage-fabric", "warning", place,
+                          f"which sizes go with {rule.kind} at {rate_text(product.per_tib)} for each TiB is not known",
+                          f"known for {', '.join(rule.steps) or 'none'}")  # fmt: skip
+        elif step is not None and size is not None and not fits(rule, product.per_tib, size):
+            more = f"{(step * -(-size.base // step.base)).to('GiB'):g} GiB"
+            said = (f"sizes with {rule.kind} at {rate_text(product.per_tib)} for each TiB are multiples of "
+                    f"{step.to('GiB'):g} GiB, it has {size.to('GiB'):g} GiB")  # fmt: skip
+            if asked:
+                yield Finding("cloud-storage-fabric", "error", place, said,
+                              f"set capacity: {more}, or leave {rule.option} out")  # fmt: skip
+            elif asked is None and rule.option in product.options and size > step:
+                yield Finding("cloud-storage-fabric", "note", f"{path}.capacity",
+                              f"{said}: it is reached without {rule.kind}", f"write {more}")  # fmt: skip
+
+
+CHECKS = (
+    cloud_storage_deployment,
+    cloud_storage_size,
+    cloud_storage_throughput,
+    cloud_storage_option,
+    cloud_storage_rule,
+    cloud_storage_fabric,
+)

@@ -1,0 +1,245 @@
+"""Fabrics: adapters and switches found, the shape built, switches and cables counted."""
+
+from __future__ import annotations
+
+from ...catalog import Catalog, Switch
+from ...catalog.machine import Adapter
+from ...errors import UnknownName
+from ...primitives.quantity import Rate
+from ...spec import ClusterSpec, Fabric
+from ...topology import Fabric as Wiring
+from ...topology import TopologyError, torus
+from ..cabling.parts import Parts
+from ..model import FabricPlan, PoolPlan, SwitchTier
+from ..problems import Problems
+from .roles import FITS, role_of
+from .services import Others, services_of
+from .wiring import build, rack_nodes, with_room
+
+__all__ = ["fabrics_of"]
+
+_SWITCH_KIND = {"infiniband": "infiniband", "roce": "ethernet", "ethernet": "ethernet"}
+_NOTHING = Others()
+_CABLES = {"node-leaf": "node_leaf", "leaf-spine": "leaf_spine", "spine-core": "spine_core"}
+
+
+def fabrics_of(
+    spec: ClusterSpec, pools: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems, others: Others = _NOTHING
+) -> tuple[FabricPlan, ...]:
+    """Every fabric that could be built; what forbids one is a problem at its path."""
+    declared = {fabric.name for fabric in spec.fabrics}
+    for index, pool in enumerate(spec.pools):
+        for position, name in enumerate(pool.fabrics):
+            if name not in declared:
+                problems.unknown(f"pools[{index}].fabrics[{position}]", UnknownName("fabric", name, declared))
+    built: dict[int, FabricPlan] = {}
+    # the management network joins everything else that has a plug for it, so it is built last
+    for index in sorted(range(len(spec.fabrics)), key=lambda item: role_of(spec.fabrics[item]) == "management"):
+        found = _fabric(
+            spec.fabrics[index], f"fabrics[{index}]", spec, pools, tuple(built.values()), others, catalog, problems
+        )  # fmt: skip
+        if found is not None:
+            built[index] = found
+    return tuple(built[index] for index in sorted(built))
+
+
+def _fabric(
+    fabric: Fabric,
+    path: str,
+    spec: ClusterSpec,
+    pools: tuple[PoolPlan, ...],
+    built: tuple[FabricPlan, ...],
+    others: Others,
+    catalog: Catalog,
+    problems: Problems,
+) -> FabricPlan | None:
+    members = tuple(pool for pool in pools if fabric.name in pool.fabrics)
+    adapter = _adapter(fabric, path, members, problems)
+    if not members or adapter is None:
+        return None
+    names = tuple(pool.name for pool in members)
+    planes = fabric.planes or adapter.planes
+    if adapter.count % planes:
+        problems.error(
+            "fabric-planes",
+            f"{path}.planes",
+            f"{adapter.count} links per node do not spread evenly over {planes} planes",
+            f"take a divisor of {adapter.count}",
+        )
+        return None
+    rails = fabric.rails or adapter.count // planes
+    if spec.site.kind != "onprem":
+        return FabricPlan(fabric.name, fabric.kind, "managed", names, adapter.speed, rails, planes, (), {}, None)
+    if fabric.shape == "torus":
+        return _torus(fabric, path, names, sum(pool.nodes for pool in members), adapter, problems)
+    switches = _switches(fabric, path, catalog, problems)
+    if switches is None:
+        return None
+    speed = _speed(fabric, path, adapter, switches, problems)
+    if speed is None:
+        return None
+    radix = tuple(switch.radix(speed) or 0 for switch in switches)
+    rack = rack_nodes(fabric, path, rails, spec, problems) if fabric.shape == "clos" else 0
+    if rack is None:
+        return None
+    nodes = sum(pool.nodes for pool in members)
+    for key in ("nodes", "uplinks", "peers"):
+        wanted = getattr(fabric.cabling, key) if fabric.cabling else None
+        if wanted and wanted not in catalog.names("cables"):
+            problems.unknown(f"{path}.cabling.{key}", UnknownName("cable", wanted, catalog.names("cables")))
+    services = services_of(fabric, path, spec, speed, built, others, catalog, problems)
+    cage = max(1, radix[0] // switches[0].cages) if switches[0].cages else 1
+
+    def wired(spines: int | None) -> Wiring:
+        return build(
+            fabric, role_of(fabric), nodes, rails, planes, radix, cage, members[0].machine, rack, services, speed,
+            others.rack_nodes, spines,
+        )  # fmt: skip
+
+    try:
+        wiring = with_room(wired, fabric, fabric.exits + dict(others.joining).get(fabric.name, 0))
+    except TopologyError as error:
+        problems.error("fabric-fit", path, error.problem, error.hint)
+        return None
+    tiers = tuple(
+        SwitchTier(tier.name, switch, tier.count, tier.radix)  # type: ignore[arg-type]
+        for tier, switch in zip(wiring.tiers, switches, strict=False)
+    )
+    cables = {key: wiring.link_counts.get(name, 0) for name, key in _CABLES.items()}
+    cables["manager"] = wiring.link_counts.get("reserved-leaf", 0)  # and of every other service
+    unit_nodes = next((level.size for level in wiring.levels if level.name in ("su", "unit", "rack")), None)
+    return FabricPlan(
+        fabric.name, fabric.kind, wiring.shape, names, speed, rails, planes, tiers, cables, unit_nodes, wiring,
+        role=role_of(fabric), services=services, parts=Parts(catalog),
+    )  # fmt: skip
+
+
+def _adapter(fabric: Fabric, path: str, members: tuple[PoolPlan, ...], problems: Problems) -> Adapter | None:
+    """The adapters the machines have for this fabric: the same number and speed in all of them."""
+    found: Adapter | None = None
+    for pool in members:
+        fitting = [
+            item for item in pool.machine.adapters if item.role == role_of(fabric) and item.kind in FITS[fabric.kind]
+        ]
+        if not fitting:
+            has = ", ".join(f"{item.role}: {item.count} × {item.speed} {item.kind}" for item in pool.machine.adapters)
+            problems.error(
+                "fabric-adapters",
+                path,
+                f"{pool.machine.name} of pool {pool.name} has no {role_of(fabric)} adapter for {fabric.kind}"
+                + (f" (it has {has})" if has else " (none is known)"),
+                "set another kind or role, or take the pool out of this fabric",
+            )
+            return None
+        links = (fitting[0].count, fitting[0].planes)
+        if found and (found.count, found.planes) != links and not fabric.rails:
+            problems.error(
+                "fabric-adapters",
+                path,
+                f"pools have {found.count} and {links[0]} links per node; one fabric needs the same number",
+                "declare a fabric for each, or set 'rails'",
+            )
+            return None
+        found = found or fitting[0]
+    return found
+
+
+def _switches(fabric: Fabric, path: str, catalog: Catalog, problems: Problems) -> tuple[Switch, ...] | None:
+    if fabric.switches:
+        of = fabric.switches
+        names = {
+            "switches.leaf": of.leaf,
+            "switches.spine": of.spine or of.leaf,
+            "switches.core": of.core or of.spine or of.leaf,
+        }
+    elif fabric.switch:
+        names = {"switch": fabric.switch, "": fabric.switch, " ": fabric.switch}
+    else:
+        problems.error(
+            "fabric-switch",
+            path,
+            "'switch' is missing: on-prem, a fabric is built of switches",
+            "name one: supercloud catalog switches",
+        )
+        return None
+    found: list[Switch] = []
+    for key, name in names.items():
+        try:
+            switch = catalog.switch(name)
+        except UnknownName as error:
+            if key.strip():
+                problems.unknown(f"{path}.{key}", error)
+            continue
+        if switch.kind != _SWITCH_KIND.get(fabric.kind):
+            if key.strip():
+                problems.error(
+                    "fabric-switch",
+                    f"{path}.{key}",
+                    f"{switch.name} is a switch for {switch.kind}, the fabric is {fabric.kind}",
+                    "take another switch or kind",
+                )
+            continue
+        found.append(switch)
+    return tuple(found) if len(found) == len(names) else None
+
+
+def _speed(
+    fabric: Fabric, path: str, adapter: Adapter, switches: tuple[Switch, ...], problems: Problems
+) -> Rate | None:
+    """The highest speed, at most the adapter's, at which every switch runs all its ports."""
+    limit = min(fabric.speed, adapter.speed) if fabric.speed else adapter.speed
+    common = set.intersection(*({mode.speed for mode in switch.modes} for switch in switches))
+    usable = [speed for speed in common if speed <= limit]
+    if fabric.speed and fabric.speed not in usable:
+        problems.error(
+            "fabric-speed",
+            f"{path}.speed",
+            f"no link of {fabric.speed}: adapters give {adapter.speed}, switches {_list(common)}",
+            "leave 'speed' out, or take other switches",
+        )
+        return None
+    if not usable:
+        problems.error(
+            "fabric-speed",
+            path,
+            f"adapters of {adapter.speed} and ports of {_list(common)} have no speed in common",
+            "take other switches",
+        )
+        return None
+    return max(usable)
+
+
+def _list(speeds: set[Rate]) -> str:
+    return ", ".join(str(speed) for speed in sorted(speeds)) or "an unknown speed"
+
+
+def _torus(
+    fabric: Fabric, path: str, names: tuple[str, ...], nodes: int, adapter: Adapter, problems: Problems
+) -> FabricPlan | None:
+    if fabric.dims is None:
+        problems.error("fabric-dims", path, "'dims' is missing: a torus has two or three", "such as dims: [4, 4, 8]")
+        return None
+    try:
+        wiring = torus(fabric.dims)
+    except TopologyError as error:
+        problems.error("fabric-dims", f"{path}.dims", error.problem, error.hint)
+        return None
+    if wiring.nodes != nodes:
+        shape = " × ".join(map(str, fabric.dims))
+        problems.error(
+            "fabric-dims",
+            f"{path}.dims",
+            f"{shape} = {wiring.nodes} places for {nodes} nodes",
+            "a torus is full: change the dimensions or the number of nodes",
+        )
+        return None
+    cables = {
+        "node_leaf": 0,
+        "leaf_spine": 0,
+        "spine_core": 0,
+        "manager": 0,
+        "node_node": sum(wiring.link_counts.values()),
+    }
+    return FabricPlan(
+        fabric.name, fabric.kind, "torus", names, adapter.speed, len(fabric.dims), 1, (), cables, None, wiring
+    )

@@ -1,0 +1,103 @@
+"""What was decided about a fabric: its switches and cables, counted, and who has the reserved ports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ...catalog import Cable, Switch
+from ...primitives.nodes import HostRange
+from ...primitives.quantity import Rate
+
+__all__ = ["FabricPlan", "Service", "SwitchTier"]
+
+
+@dataclass(frozen=True)
+class SwitchTier:
+    """Equal switches of one tier."""
+
+    name: Literal["leaf", "spine", "core"]
+    switch: Switch
+    count: int
+    radix: int
+    """Ports at the fabric's speed."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """Equal machines on a fabric that are no nodes: managers, storage, controllers, power distribution."""
+
+    name: str
+    count: int
+    links: int
+    """Of all of them together."""
+    speed: Rate | None
+    """Of a link."""
+    split: int = 1
+    """Links that share one leaf port."""
+    cage: str | None = None
+    product: str | None = None
+    part_number: str | None = None
+    ours: bool = True
+    """False: whoever brings the machines also brings their optics and manages them."""
+    cable: Cable | None = None
+    """The cable that was asked for by name."""
+    pack: bool = False
+    """Splitters share modules with each other."""
+    peer_links: int = 0
+    """Between the two machines of a pair."""
+    full: bool = False
+    """Uplinks are built for all of its bandwidth."""
+    hosts: HostRange | None = None
+    """Their names, where they have other names than the service's and a number."""
+    names: tuple[str, ...] = ()
+    """Names of the ports of one machine, where they are known."""
+    devices: tuple[str, ...] = ()
+    """RDMA devices behind them."""
+
+    @property
+    def together(self) -> int:
+        """Leaf ports of one cage that one of its cables fills, each with a link of its own."""
+        return self.cable.links if self.cable and self.cable.tails > 1 else 1
+
+    @property
+    def ports(self) -> int:
+        """Leaf ports they take."""
+        return -(-self.links // self.together) * self.together if self.together > 1 else -(-self.links // self.split)
+
+    def per_plane(self, planes: int) -> int:
+        """Leaf ports they take in each of so many planes."""
+        return -(-self.ports // (planes * self.together)) * self.together
+
+
+@dataclass(frozen=True)
+class FabricPlan:
+    """A network, counted: its switches and cables. ``wiring`` enumerates the links where we own them."""
+
+    name: str
+    kind: str
+    shape: str
+    """rail-optimized, fat-tree, clos, torus, or managed where a cloud owns the wires."""
+    pools: tuple[str, ...]
+    speed: Rate | None
+    rails: int
+    planes: int
+    tiers: tuple[SwitchTier, ...]
+    cables: dict[str, int]
+    """node_leaf, leaf_spine, spine_core, manager: how many of each, over all planes."""
+    su_nodes: int | None
+    """Nodes of one scalable unit."""
+    wiring: object | None = field(default=None, compare=False, repr=False)
+    """The topology package's fabric (of one plane)."""
+    role: str = "compute"
+    """Which adapters of the machines it joins."""
+    services: tuple[Service, ...] = ()
+    """Who has the reserved leaf ports, in the order of the ports; the managers come first."""
+    parts: object | None = field(default=None, compare=False, repr=False)
+    """Cables and transceivers of the catalog, read when they are first asked for."""
+    guids: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
+    """InfiniBand: device -> GUID, of a switch its own, of an adapter that of its port."""
+
+    def switches(self, tier: str) -> int:
+        """Switches of a tier, 0 where it has none."""
+        return sum(item.count for item in self.tiers if item.name == tier)

@@ -1,0 +1,48 @@
+"""What a network is for, and which adapters of a machine belong on it."""
+
+from __future__ import annotations
+
+from ...catalog import Machine
+from ...catalog.machine import Adapter
+from ...spec import ClusterSpec, Fabric
+
+__all__ = ["FITS", "client_adapter", "client_fabric", "is_routed", "role_of"]
+
+_ROLES = ("compute", "storage", "in-band", "management")
+# Kinds of adapters that speak a kind of fabric.
+FITS = {
+    "infiniband": ("infiniband", "vpi"),
+    "roce": ("ethernet", "vpi"),
+    "ethernet": ("ethernet", "vpi"),
+    "efa": ("efa",),
+    "gpudirect-tcpx": ("gvnic",),
+    "ici": ("ici",),
+}
+
+
+def role_of(fabric: Fabric) -> str:
+    """Which adapters of the machines a fabric joins."""
+    return fabric.role or (fabric.name if fabric.name in _ROLES else "compute")
+
+
+def is_routed(kind: str, role: str) -> bool:
+    """Whether every link of a fabric is routed. The ordinary and the management network are bridged: their hosts have
+    one address each, out of a subnet of the site, and ask for it by DHCP. RoCE is routed whatever it is for."""
+    return kind == "roce" or (kind == "ethernet" and role not in ("in-band", "management"))
+
+
+def client_fabric(spec: ClusterSpec, name: str | None) -> Fabric | None:
+    """The network that clients of a store come over: the one that is named, else the ordinary one, where declared."""
+    if name:
+        return next((item for item in spec.fabrics if item.name == name), None)
+    return next((item for item in spec.fabrics if role_of(item) == "in-band"), None)
+
+
+def client_adapter(machine: Machine, fabric: Fabric | None) -> Adapter | None:
+    """The adapters a server has towards that network: those of its role, else those for storage, else in-band ones.
+
+    Where no network is declared, its ports on Ethernet.
+    """
+    kinds = FITS[fabric.kind] if fabric else FITS["ethernet"]
+    roles = (role_of(fabric), "storage", "in-band") if fabric else ("storage", "in-band")
+    return next((item for role in roles for item in machine.adapters if item.role == role and item.kind in kinds), None)

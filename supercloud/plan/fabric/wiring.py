@@ -1,0 +1,159 @@
+"""A declared fabric's numbers, handed to the builder of its shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...catalog import Machine
+from ...catalog.machine import ScalableUnit
+from ...primitives.quantity import Rate
+from ...spec import ClusterSpec, Fabric
+from ...topology import Fabric as Wiring
+from ...topology import clos, fat_tree, rail_optimized
+from ...topology.tiers import most_down
+from ..model import Service
+from ..problems import Problems
+from .apart import leaves_apart
+from .leaf_rules import asks_of, grown, leaves_of, most_under_one
+
+__all__ = ["build", "rack_nodes", "with_room"]
+
+
+def reference_unit(fabric: Fabric, machine: Machine, radix: int) -> ScalableUnit | None:
+    """The maker's scalable unit, where the leaves are those it is drawn for and the user does not say otherwise."""
+    unit = machine.scalable_unit
+    if unit is None or fabric.su or fabric.leaf_down:
+        return None
+    return unit if unit.radix in (None, radix) else None
+
+
+def build(
+    fabric: Fabric,
+    role: str,
+    nodes: int,
+    rails: int,
+    planes: int,
+    radix: tuple[int, ...],
+    cage: int,
+    machine: Machine,
+    rack: int,
+    services: tuple[Service, ...],
+    speed: Rate,
+    rack_nodes: int | None,
+    spines: int | None = None,
+) -> Wiring:
+    """The wiring of a declared fabric: ``cage`` ports share a cage of a leaf. Raises TopologyError."""
+    spines = spines or fabric.spines
+    ratio = (float(fabric.oversubscription.leaf), float(fabric.oversubscription.spine))
+    unit = reference_unit(fabric, machine, radix[0])
+    reserved = asks_of(services, planes, cage)
+    # storage may ask for further leaves of any network; a node in the place of a manager may not
+    more = fabric.tiers != 1 and (role != "compute" or any(service.full for service in services))
+    ports = (radix[0], radix[1], radix[2])
+    if fabric.joins:
+        most = most_under_one(machine.scalable_unit, rack_nodes)
+        return leaves_apart(
+            nodes, nics=rails, radix=radix[0], down=fabric.leaf_down, reserved=reserved, most=most
+        )  # fmt: skip
+    if fabric.shape == "fat-tree":
+        down = fabric.leaf_down or (unit.leaf_down if unit else None)
+
+        def tree(leaves: int | None) -> Wiring:
+            return fat_tree(
+                nodes,
+                nics=rails,
+                radix=ports,
+                planes=planes,
+                leaves=leaves,
+                tiers=fabric.tiers,
+                down=down,
+                uplinks=fabric.leaf_up,
+                spines=spines,
+                oversubscription=ratio,
+                reserved=reserved,
+                cage=cage,
+            )
+
+        return grown(tree, None, more=more)
+    if fabric.shape == "clos":
+        return clos(
+            nodes,
+            nics=rails,
+            rack=rack,
+            radix=ports,
+            planes=planes,
+            uplinks=fabric.leaf_up,
+            pod=fabric.racks_per_pod,
+            tiers=fabric.tiers,
+            spines=spines,
+            oversubscription=ratio,
+            reserved=reserved,
+            cage=cage,
+        )
+    rule = leaves_of(fabric, role, nodes, rails, planes, radix[0], machine.scalable_unit, services, speed)
+    down = rule.down or fabric.leaf_down or (unit.leaf_down if unit else None)
+    if down is None and fabric.su is None and machine.domain_nodes > 1:
+        # a leaf takes whole scale-up domains, so that none is split over two of them
+        whole = most_down(radix[0], ratio[0])
+        down = whole // machine.domain_nodes * machine.domain_nodes or None
+    size = rule.unit or fabric.su or (unit.nodes if unit else _only_unit(nodes, radix[0], ratio[0], down))
+
+    def rail(units: int | None) -> Wiring:
+        return rail_optimized(
+            nodes,
+            rails=rails,
+            radix=ports,
+            unit=size,
+            units=units,
+            down=down,
+            uplinks=rule.uplinks or fabric.leaf_up,
+            planes=planes,
+            tiers=fabric.tiers,
+            pod=fabric.pod or (unit.pod if unit and unit.pod else "su"),
+            spines=spines,
+            oversubscription=ratio,
+            reserved=reserved,
+            cage=cage,
+        )
+
+    return grown(rail, rule.units, more=more)
+
+
+def with_room(build: Callable[[int | None], Wiring], fabric: Fabric, links: int) -> Wiring:
+    """The wiring whose topmost switches have ports left for so many further links: with more spines, if need be.
+
+    The number of spines that was declared stays; what then finds no port is said where cables are laid.
+    """
+    wiring = build(None)
+    top = wiring.tiers[-1]
+    if not links or fabric.spines or len(wiring.tiers) != 2:
+        return wiring
+    up = wiring.tiers[0].up
+    for spines in (number for number in range(top.axes[-1].size, up + 1) if up % number == 0):
+        found = build(spines)
+        top = found.tiers[-1]
+        if -(-links // top.count) <= top.radix - top.down:
+            return found
+    return wiring
+
+
+def _only_unit(nodes: int, radix: int, ratio: float, down: int | None) -> int | None:
+    """All nodes as one unit where a leaf has room for more and no reference design asks for whole leaves."""
+    return nodes if down is None and nodes < most_down(radix, ratio) else None
+
+
+def rack_nodes(fabric: Fabric, path: str, rails: int, spec: ClusterSpec, problems: Problems) -> int | None:
+    """Nodes under one top-of-rack switch."""
+    if fabric.su:
+        return fabric.su
+    if fabric.leaf_down:
+        return max(1, fabric.leaf_down // rails)
+    if spec.facility and spec.facility.rack and spec.facility.rack.nodes:
+        return spec.facility.rack.nodes
+    problems.error(
+        "fabric-rack",
+        path,
+        "nodes per rack are not known, and every rack of a Clos has a leaf of its own",
+        "set 'su' here, or facility.rack.nodes",
+    )
+    return None

@@ -1,0 +1,183 @@
+"""What was decided about the hall: groups of equal racks, what they draw, and where each rack stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from ...catalog import Rack
+from ...facility import Circuits, Heat
+from ...primitives.quantity import Carbon, Energy, Length, Mass, Money, Power
+from .hall import CoolingPlan, EnergyPlan, PowerPlan, ServiceGroup
+
+__all__ = ["FacilityPlan", "Item", "LayoutPlan", "RackGroup", "RackPlan"]
+
+
+@dataclass(frozen=True)
+class RackGroup:
+    """Equal racks."""
+
+    pool: str
+    """Pool whose nodes they hold; empty for switches and service machines."""
+    rack: Rack | None
+    count: int
+    nodes_per_rack: int
+    power: Power
+    """Of one full rack."""
+    units: int
+    """Rack units used in a full rack."""
+    limited_by: str
+    """What ended the filling: units, power, weight, declared, product."""
+    kind: Literal["compute", "network", "storage"] = "compute"
+    """``network`` racks also hold service machines."""
+    weight: Mass | None = None
+    """Of what is in a full rack; None where a part is not known."""
+    limit: Power | None = None
+    """What its distribution, or the spec, lets it draw."""
+    heat: Heat = Heat()
+    """Of one full rack, by the way it leaves."""
+    cooling: str = ""
+    """How it is cooled: air, rear-door, direct-liquid, immersion."""
+    node: Power = Power(0, "W")
+    """Of one node where its rack is fed: the loss of power shelves is in it."""
+    busbar: Power | None = None
+    """What a full rack draws behind its shelves."""
+    circuits: Circuits | None = None
+    """None where nobody declared them, and in rack products."""
+    pdu: str = ""
+    """Distribution unit, where one is named."""
+    shelves: int = 0
+    """Power shelves of one rack."""
+    shelf_power: Power | None = None
+    """Of each of them."""
+    shelf_units: int = 0
+    """Rack units of each, where they are not part of a rack product."""
+    cdus: int = 0
+    """Distribution units of coolant within the rack."""
+    cdu_units: int = 0
+    """Rack units of each of those."""
+    top: tuple[str, ...] = ()
+    """Fabrics whose leaves stand with the nodes, one a rack."""
+
+    @property
+    def headroom(self) -> Power | None:
+        """What a full rack leaves of its limit; None where it has none."""
+        return self.limit - self.power if self.limit else None
+
+
+@dataclass(frozen=True)
+class FacilityPlan:
+    """The hall in numbers."""
+
+    racks: tuple[RackGroup, ...]
+    it: Power
+    """Power of all machines and switches at their highest."""
+    nodes: Power
+    switches: Power
+    unknown: tuple[str, ...]
+    """Things whose power nobody sourced: counted as 0, or by a lower bound."""
+    budget: Power | None
+    energy_year: Energy
+    """IT energy of a year at full power."""
+    cost_year: Money | None
+    carbon_year: Carbon | None
+    cooling: str
+    servers: Power = Power(0, "W")
+    """Of storage servers and service machines."""
+    unsized: tuple[str, ...] = ()
+    """Things whose rack units nobody sourced: counted as one unit each."""
+    power: PowerPlan | None = None
+    heat: CoolingPlan | None = None
+    energy: EnergyPlan | None = None
+    service: tuple[ServiceGroup, ...] = ()
+    """Machines that are in no pool and not those of storage."""
+
+    @property
+    def node_racks(self) -> int:
+        """Racks that hold nodes of pools."""
+        return self._count("compute")
+
+    @property
+    def network_racks(self) -> int:
+        """Racks that hold switches and service machines."""
+        return self._count("network")
+
+    @property
+    def storage_racks(self) -> int:
+        """Racks that hold storage servers."""
+        return self._count("storage")
+
+    def _count(self, kind: str) -> int:
+        return sum(group.count for group in self.racks if group.kind == kind)
+
+    @property
+    def densest(self) -> Power:
+        """Power of the fullest rack."""
+        return max((group.power for group in self.racks), default=Power(0, "W"))
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Equal things that stand one above the other in a rack."""
+
+    what: Literal["node", "switch", "server", "manager", "power-shelf", "pdu", "cdu", "panel", "nvlink-switch",
+                  "management-switch"]  # fmt: skip
+    of: str
+    """Pool of nodes, ``fabric/tier`` of switches, group of servers (``scratch-oss``), else the product."""
+    first: int
+    """Index of the lowest within its pool, tier or kind, from 0."""
+    count: int
+    unit: int
+    """Lowest rack unit of the first, from 1 at the floor; 0 for what takes none (upright PDUs, CDUs in the row)."""
+    height: int
+    """Rack units of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class RackPlan:
+    """One rack where it stands, with what is in it from the floor upwards."""
+
+    name: str
+    """``r<row>-<column>``, both from 1."""
+    row: int
+    column: int
+    """From 0, along the row."""
+    kind: Literal["compute", "network", "storage", "service"]
+    rack: Rack | None
+    """None where a rack product brings its own and the catalog does not know it."""
+    units: int
+    items: tuple[Item, ...]
+    power: Power
+    zone: int | None = None
+    """Cooling zone, from 0: the racks whose liquid the same distribution units move. None where only air cools."""
+    group: int = -1
+    """Index of its group in the facility's ``racks``; -1 where it is of none."""
+
+
+@dataclass(frozen=True)
+class LayoutPlan:
+    """Where racks stand: rows of equal length, numbered from the door."""
+
+    racks: tuple[RackPlan, ...]
+    racks_per_row: int
+    rack_width: Length
+    row_pitch: Length
+    """From the front of one row to the front of the next."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return max((rack.row for rack in self.racks), default=-1) + 1
+
+    def row_power(self) -> list[Power]:
+        """Power of each row."""
+        sums = [Fraction(0)] * self.rows
+        for rack in self.racks:
+            sums[rack.row] += rack.power.base
+        return [Power.of_base(value) for value in sums]
+
+    def run(self, one: RackPlan, other: RackPlan) -> Length:
+        """Way from rack to rack along the row and across the rows; what cables take up and down is not in it."""
+        along = abs(one.column - other.column) * self.rack_width.base
+        return Length.of_base(along + abs(one.row - other.row) * self.row_pitch.base)

@@ -1,0 +1,1 @@
+"""Kubernetes as decided; bundle and job engine both read it, so they cannot disagree."""

@@ -1,0 +1,137 @@
+"""How pods reach the fabrics of a pool: what they ask for, which networks they join, what NCCL is told.
+
+Whole nodes go to one job at a time, so on InfiniBand a pod gets the ports themselves (``host-device``). Where nodes
+are cut up among tenants it gets a function of each port (``sr-iov``), else a share of them (``shared``). On a routed
+Ethernet fabric each port has one address, the host's: pods share the ports over the host's network.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ...catalog.machine import Adapter
+from ..model import FabricPlan, Plan, PoolPlan
+
+__all__ = ["Reach", "Way", "adapter_of", "nccl_of", "reach_of", "reaches"]
+
+Way = Literal["host-device", "sr-iov", "shared", "efa", "gke"]
+# Pods that may share a port (rdmaHcaMax), and functions of a port at most.
+_FUNCTIONS = 8
+
+
+@dataclass(frozen=True)
+class Reach:
+    """A pool's way to one fabric."""
+
+    fabric: FabricPlan
+    way: Way
+    rails: int
+    """Ports of a node."""
+    named: bool
+    """Whether each port is known by name (``rail0`` …), so that rails are told apart."""
+    functions: int = 1
+    """Functions of each port (``sr-iov``)."""
+
+    @property
+    def resources(self) -> dict[str, int]:
+        """What a pod that has a node to itself asks for."""
+        name = self.fabric.name
+        if self.way == "efa":
+            return {"vpc.amazonaws.com/efa": self.rails}
+        if self.way == "gke":
+            return {}
+        if self.way == "shared":
+            return {f"rdma/{name}": 1}
+        if not self.named:
+            return {f"nvidia.com/{self.ports}": self.rails}
+        return {f"nvidia.com/{self.network(rail)}": 1 for rail in range(self.rails)}
+
+    @property
+    def networks(self) -> tuple[str, ...]:
+        """Networks a pod joins besides its own, in the order of the rails."""
+        if self.way in ("host-device", "sr-iov"):
+            return tuple(self.network(rail) if self.named else self.ports for rail in range(self.rails))
+        return tuple(self.network(rail) for rail in range(self.rails)) if self.way == "gke" else ()
+
+    @property
+    def host_network(self) -> bool:
+        """Whether the pod uses the host's network."""
+        return self.way == "shared" and self.fabric.kind == "roce"
+
+    @property
+    def ports(self) -> str:
+        """What rails are called together where they are not told apart; a fabric may be called like a device."""
+        return f"{self.fabric.name}-port"
+
+    def network(self, rail: int) -> str:
+        """What a rail is called; the functions of a port are no whole ports."""
+        return f"{self.fabric.name}-{'vf' if self.way == 'sr-iov' else 'rail'}{rail}"
+
+
+def adapter_of(pool: PoolPlan, fabric: FabricPlan) -> Adapter | None:
+    """The machine's adapters on a fabric."""
+    kinds = {"infiniband": ("infiniband", "vpi"), "roce": ("ethernet", "vpi"), "efa": ("efa",)}.get(fabric.kind)
+    found = [item for item in pool.machine.adapters if item.role == fabric.role]
+    return next((item for item in found if kinds is None or item.kind in kinds), found[0] if found else None)
+
+
+def reaches(plan: Plan, pool: PoolPlan) -> tuple[Reach, ...]:
+    """All fabrics of a pool that pods use for traffic between accelerators."""
+    found = (reach_of(plan, pool, fabric) for fabric in plan.fabrics if fabric.name in pool.fabrics)
+    return tuple(item for item in found if item)
+
+
+def reach_of(plan: Plan, pool: PoolPlan, fabric: FabricPlan) -> Reach | None:
+    """A pool's way to a fabric; None for networks that pods have no part in."""
+    adapter = adapter_of(pool, fabric)
+    if fabric.role != "compute" or adapter is None:
+        return None
+    rails = adapter.count
+    if fabric.kind == "efa":
+        return Reach(fabric, "efa", rails, named=False)
+    if plan.site.kind == "gcp":
+        return Reach(fabric, "gke", rails, named=True)
+    if fabric.kind not in ("infiniband", "roce"):
+        return None
+    named = len(adapter.devices) == rails and plan.site.kind == "onprem"
+    if fabric.kind == "roce" or plan.site.kind != "onprem":
+        return Reach(fabric, "shared", rails, named)
+    if pool.slicing is None:
+        return Reach(fabric, "host-device", rails, named)
+    if len(plan.tenants) > 1 and named:
+        return Reach(fabric, "sr-iov", rails, named, _functions(plan, fabric))
+    return Reach(fabric, "shared", rails, named)
+
+
+def _functions(plan: Plan, fabric: FabricPlan) -> int:
+    """As many as the rails' subnets have addresses for."""
+    halves = 2 if plan.networks and plan.networks.served(fabric.name) else 1  # servers have the upper half
+    rooms = [
+        (subnet.block.num_addresses // halves - 2) // max(1, subnet.hosts)
+        for subnet in (plan.networks.subnets if plan.networks else ())
+        if subnet.fabric == fabric.name and subnet.role == "rail"
+    ]
+    return max(1, min([_FUNCTIONS, *rooms]))
+
+
+def nccl_of(plan: Plan, pool: PoolPlan) -> dict[str, str]:
+    """Variables of NCCL for a pool's machines, sorted; empty where no fabric says anything."""
+    found: dict[str, str] = {}
+    for reach in reaches(plan, pool):
+        adapter = adapter_of(pool, reach.fabric)
+        assert adapter is not None
+        if reach.way == "efa":
+            found |= {"FI_PROVIDER": "efa", "NCCL_SOCKET_IFNAME": "^docker,lo,veth"}
+            continue
+        if adapter.devices and reach.way != "gke":
+            found["NCCL_IB_HCA"] = "=" + ",".join(adapter.devices)
+        underlay = plan.networks.underlay(reach.fabric.name) if plan.networks else None
+        if underlay:
+            # the fourth GID of a routed port is its RoCEv2 address
+            found |= {"NCCL_IB_TC": str(underlay.lossless.dscp << 2), "NCCL_IB_GID_INDEX": "3"}
+        if getattr(reach.fabric.wiring, "rails_are_disjoint", False):
+            found["NCCL_CROSS_NIC"] = "0"
+    if pool.imex:
+        found["NCCL_MNNVL_ENABLE"] = "1"
+    return dict(sorted(found.items()))

@@ -1,0 +1,37 @@
+"""Labels and taints of a pool's nodes in Kubernetes: whoever makes the nodes gives them, the bundle relies on them."""
+
+from __future__ import annotations
+
+from ..model import Plan, PoolPlan
+from .names import ACCELERATOR, POOL
+
+__all__ = ["FEATURE", "MACHINE", "pool_labels", "taints_of"]
+
+MACHINE = "supercloud.dev/machine"
+"""Node label: the catalog's name of its machine."""
+FEATURE = "feature.supercloud.dev/"
+"""Begins the node label of each feature of its pool."""
+
+
+def pool_labels(plan: Plan, pool: PoolPlan) -> dict[str, str]:
+    """Labels that all nodes of a pool have in common.
+
+    Where a node is, its own labels say: on-prem those of the wiring, on a cloud those of the provider.
+    """
+    labels = {POOL: pool.name, MACHINE: pool.machine.name}
+    if pool.accelerator:
+        labels[ACCELERATOR] = pool.accelerator.name
+        if pool.slicing and pool.slicing.mig:
+            labels["nvidia.com/mig.config"] = pool.name
+        if pool.slicing and pool.slicing.shards:
+            labels["nvidia.com/device-plugin.config"] = pool.name
+    declared = next(item for item in plan.spec.pools if item.name == pool.name)
+    return labels | {f"{FEATURE}{name}": "true" for name in sorted(declared.features)}
+
+
+def taints_of(plan: Plan, pool: PoolPlan) -> list[dict[str, str]]:
+    """What keeps pods without an accelerator off nodes that have them: key, value and effect."""
+    facts = plan.scheduler.kubernetes
+    resource = pool.accelerator.kubernetes if pool.accelerator else None
+    stack = facts.stacks.get(resource) if facts and resource else None
+    return [{"key": stack.taint, "value": "present", "effect": "NoSchedule"}] if stack and stack.taint else []

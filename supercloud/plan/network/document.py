@@ -1,0 +1,139 @@
+"""The networks of the published plan: subnets, names, addresses and AS numbers, all of them runs.
+
+What a number here changes to is a renumbering of things that run; ``diff`` says so.
+"""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from .model import NetworksPlan, ServerLinks, Subnet, SwitchRun, Underlay
+
+__all__ = ["NetworksDocument", "networks_document"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class SubnetDocument(_Part):
+    name: str
+    role: str
+    """service, in-band, storage, bmc, switch, loopback, rail."""
+    cidr: str
+    gateway: str | None
+    """Null where there is none, or one a link."""
+    used: int
+    """Addresses taken."""
+
+
+class RunDocument(_Part):
+    name: str
+    """Pool of the nodes, or group of the servers."""
+    hosts: str
+    addresses: str
+    """In the order of the hosts."""
+
+
+class LoopbackDocument(_Part):
+    addresses: str
+
+
+class SwitchRunDocument(_Part):
+    name: str
+    """``<fabric>/<tier>``."""
+    hosts: str
+    """Host names of the switches in the order of the wiring."""
+    system: str | None
+    """Operating system; null on InfiniBand, and where none is known."""
+    addresses: str
+    """Of the management ports. Those of a plane are every so many, starting with its number."""
+    loopbacks: LoopbackDocument | None
+    as_first: int | None
+    """AS number of the first; null where nothing is routed."""
+    as_step: int | None
+    """From one to the next: planes take turns."""
+
+
+class ServerLinksDocument(_Part):
+    name: str
+    """``<fabric>/<group of storage servers, or service>``."""
+    hosts: str
+    ports: int
+    """Of one machine."""
+    cidrs: list[str]
+    """Addresses of their ports: one block a plane where links are routed, else one a rail."""
+    first: str
+    """Address of the first machine's first port, in the first of those blocks."""
+    step: int
+    """Addresses from one machine to the next: 2 where links are routed."""
+    per_port: int
+    """Addresses from one port of a machine to the next in a block."""
+
+
+class UnderlayDocument(_Part):
+    name: str
+    """The fabric."""
+    cidr: str
+    """All addresses of links of nodes."""
+    per_leaf: int
+    """Addresses of the prefix of one leaf: two for each port."""
+    as_range: str
+
+
+class NetworksDocument(_Part):
+    """Everything with a name and an address beside the nodes themselves."""
+
+    subnets: list[SubnetDocument]
+    bmcs: list[RunDocument]
+    switches: list[SwitchRunDocument]
+    underlays: list[UnderlayDocument]
+    servers: list[ServerLinksDocument]
+
+
+def networks_document(networks: NetworksPlan | None) -> NetworksDocument | None:
+    """The publishable form; None on a cloud."""
+    if networks is None:
+        return None
+    return NetworksDocument(
+        subnets=[_subnet(item) for item in networks.subnets],
+        bmcs=[RunDocument(name=item.of, hosts=str(item.names), addresses=str(item.addresses))
+              for item in networks.bmcs],
+        switches=[_switches(run) for run in networks.switches],
+        underlays=[_underlay(item) for item in networks.underlays],
+        servers=[_servers(item) for item in networks.servers],
+    )  # fmt: skip
+
+
+def _subnet(item: Subnet) -> SubnetDocument:
+    return SubnetDocument(
+        name=item.name, role=item.role, cidr=str(item.block), gateway=item.gateway, used=item.hosts
+    )  # fmt: skip
+
+
+def _switches(run: SwitchRun) -> SwitchRunDocument:
+    routed = run.asn != (0, 0)
+    return SwitchRunDocument(
+        name=f"{run.fabric}/{run.tier.name}",
+        hosts=str(run.hosts),
+        system=run.system.name if run.system else None,
+        addresses=str(run.management),
+        loopbacks=LoopbackDocument(addresses=str(run.loopbacks)) if run.loopbacks else None,
+        as_first=run.asn[0] if routed else None,
+        as_step=run.asn[1] if routed else None,
+    )
+
+
+def _servers(item: ServerLinks) -> ServerLinksDocument:
+    step = 2 if item.routed else 1
+    return ServerLinksDocument(
+        name=f"{item.fabric}/{item.name}", hosts=str(item.hosts), ports=item.ports,
+        cidrs=[str(block) for block in item.blocks], first=item.address(0, 0), step=step, per_port=step * item.room,
+    )  # fmt: skip
+
+
+def _underlay(item: Underlay) -> UnderlayDocument:
+    first, last = item.asn
+    return UnderlayDocument(
+        name=item.fabric, cidr=str(item.block), per_leaf=item.rails.slot, as_range=f"{first}-{last}"
+    )

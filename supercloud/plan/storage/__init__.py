@@ -1,0 +1,1 @@
+"""Storage as decided: capacity, throughput, and the servers that give it."""
