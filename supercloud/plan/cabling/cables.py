@@ -17,7 +17,7 @@ from ...topology import Fabric as Wiring
 from ..model import FabricPlan, Plan
 from ..network.service_links import service_links
 from .choice import choose
-from .ends import Spots, node_devices, outside, service_devices, switch_devices
+from .ends import Devices, Spots, node_devices, outside, service_devices, switch_devices
 from .table import CableTable
 
 __all__ = ["cables_of", "fabrics_cabled"]
