@@ -70,6 +70,23 @@ def test_place_in_a_network_that_is_not_known(compute: BootMachine, metadata: st
     assert f"update NodeName=train-0003 Topology=network:root:{place},scale-up:d2" in compute.calls("scontrol")
 
 
+def test_place_is_asked_for_again(compute: BootMachine) -> None:
+    """A cloud does not know at once where a new instance is."""
+    (compute.cloud / "metadata").write_text("id=i-1\naddress=10.0.0.9\nzone=us-east-1a\nnetwork=\n")
+    compute.fake("systemctl", 'echo network=nn-9 >>"$CLOUD/metadata"; [ "$1" != is-active ]')
+    compute.steps("identity", "bundle")
+    assert compute.steps("identity", "join", "place").returncode == 0
+    assert "update NodeName=train-0003 Topology=network:root:nn-9" in compute.calls("scontrol")
+
+
+def test_what_ends_the_shell_itself_is_said(compute: BootMachine) -> None:
+    """An unset variable is no command that fails."""
+    compute.steps("identity")
+    (compute.root / "etc/supercloud/node").write_text("LINE='Features=train'\n")
+    done = compute.steps("identity", "place")
+    assert done.returncode == 1 and "FAILED place: ended with code 1, see the line before" in done.stderr
+
+
 def test_slurmd_command(compute: BootMachine) -> None:
     assert compute.begin().returncode == 0
     unit = (compute.root / "etc/systemd/system/slurmd.service.d/supercloud.conf").read_text()

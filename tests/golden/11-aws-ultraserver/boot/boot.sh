@@ -26,8 +26,15 @@ source "$here/steps.sh"
 source "$here/install.sh"
 
 log() { echo "$(date -u +%FT%TZ) $step: $*"; }
-die() { echo "$(date -u +%FT%TZ) FAILED $step: $*" >&2; exit 1; }
+die() { died=yes; echo "$(date -u +%FT%TZ) FAILED $step: $*" >&2; exit 1; }
 trap 'die "line $LINENO: $BASH_COMMAND gave $?"' ERR
+died='' secret_file=''
+ended() { # what the shell itself ends with, an unset variable, is no failed command
+    local code=$?
+    [ -z "$secret_file" ] || rm -f "$secret_file"
+    [ "$code" -eq 0 ] || [ -n "$died" ] || echo "$(date -u +%FT%TZ) FAILED $step: ended with code $code, see the line before" >&2
+}
+trap ended EXIT
 set -E
 run() { step=$1; log begins; "step_$1"; log ended; }
 

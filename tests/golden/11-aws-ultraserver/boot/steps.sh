@@ -96,8 +96,8 @@ step_auth() { # the key that all daemons share; base64 in the secret store
     [ "$AUTH" = munge ] || { file=$etc/slurm.key owner=slurm; }
     mkdir -p "$(dirname "$file")"
     fresh=$(umask 077 && mktemp "$file.XXXXXX")
-    # shellcheck disable=SC2064  # this file, whatever happens
-    trap "rm -f '$fresh'" EXIT
+    # shellcheck disable=SC2034  # boot.sh removes it at the end, whatever happens
+    secret_file=$fresh
     secret "$SECRET_AUTH" random_key | base64 -d >"$fresh" || die "the secret $SECRET_AUTH cannot be read"
     # munge takes no key of less than 32 bytes
     [ "$(stat -c %s "$fresh")" -ge 32 ] || die "the secret $SECRET_AUTH is shorter than 32 bytes"
@@ -108,7 +108,6 @@ step_auth() { # the key that all daemons share; base64 in the secret store
         changed $owner
     fi
     rm -f "$fresh"
-    trap - EXIT
     [ "$AUTH" != munge ] || service munge
 }
 
@@ -264,6 +263,8 @@ step_place() { # where the node is: Slurm's own topology in releases that can be
     # shellcheck disable=SC2153  # NODE and LINE are in that file
     node=$NODE line=$LINE
     local levels=()
+    # a cloud does not know at once where a new instance is
+    [ -n "${own[network]:-}" ] || step_identity
     for level in ${own[network]:-}; do levels+=("${level//[^A-Za-z0-9_-]/-}"); done
     if [ -z "$TOPOLOGY" ]; then
         features=$(sed -n 's/.*Features=\([^ ]*\).*/\1/p' <<<"$line")

@@ -31,7 +31,7 @@ STATE_LABEL='sc-ctl1'
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=3316eb5d500e314d5ee012680a787fc165380af4423684946c289deb8763c07b
+DIGEST=9c1bc538882611b064aa28b29a90ef3549aea1f8a63a10ed089ab16349354dc9
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash

@@ -35,7 +35,7 @@ FILE_SYSTEM='default'
 SERVERS='8'
 INSTALL_SOURCE='s3://example-software/weka/install.sh'
 INSTALL_TOKEN='weka/get-token'
-DIGEST=2c0af1d0a9d7fe055877d4f81dc7c86d7c0d5f95caa7264cd5a4d01ed93dcd6a
+DIGEST=fe3c6efbbea9bf49ee4dc5eb3e81b0da1bdc273fa3396e56c54f3ecaa73c239e
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
