@@ -19,12 +19,17 @@ TELLS = ["sh", "-c", 'echo "$SUPERCLOUD_EPOCH"; exit $? # sleep 600']
 LOST = {"key": "broken", "value": "yes", "effect": "NoExecute"}
 
 
+def live_pods(cluster: World, job: int) -> list[dict[str, Any]]:
+    """The pods of a job that are on a node and not about to go."""
+    name = cluster.objects(job)["metadata"]["name"]
+    return [pod for pod in cluster.lab.api.pages(PODS, labelSelector=f"supercloud.dev/object={name}")
+            if pod["spec"].get("nodeName") and not pod["metadata"].get("deletionTimestamp")]  # fmt: skip
+
+
 def pods_of(cluster: World, job: int) -> list[dict[str, Any]]:
     """The pods of a job that is running, all there and none of an earlier start."""
-    name = cluster.objects(job)["metadata"]["name"]
     count = len(cluster.hosts(job))
-    found = [pod for pod in cluster.lab.api.pages(PODS, labelSelector=f"supercloud.dev/object={name}")
-             if not pod["metadata"].get("deletionTimestamp")]  # fmt: skip
+    found = live_pods(cluster, job)
     assert len(found) == count
     return found
 
@@ -48,13 +53,20 @@ def test_what_is_preempted_and_resumed_has_a_higher_epoch(cluster: World) -> Non
         epochs.append(epoch(cluster, low))
     assert epochs == [1, 2, 3]
     lost = cluster.hosts(low)[0]
-    cluster.lab.taint(lost, LOST)  # a restart of the JobSet, which Kueue knows nothing of; it needs all nodes
+    cluster.lab.taint(lost, LOST)  # the JobSet is restarted, and it needs all nodes
     try:
-        cluster.lab.until(lambda: cluster.record(low).attempt == 4)
+        cluster.lab.until(lambda: cluster.record(low).attempt >= 4)
     finally:
         cluster.lab.taint(lost)
-    cluster.reaches(low, "RUNNING", attempt=4)
-    assert epoch(cluster, low) == 4
+
+    def settled() -> int:
+        """The start that the store and all pods agree on, else 0."""
+        found = cluster.record(low)
+        told = [run(pod) for pod in live_pods(cluster, low)] if found.state == "RUNNING" else []
+        return found.attempt if len(told) == 64 and set(told) == {str(found.attempt)} else 0
+
+    # 5 where Kueue missed the node as well and took back the others: one more start, one more number
+    assert cluster.lab.until(settled, 120) in (4, 5)
 
 
 def test_tasks_of_an_array_count_for_themselves(cluster: World) -> None:
@@ -96,8 +108,8 @@ def test_a_hold_and_a_hundred_resumptions_never_repeat_an_epoch(cluster: World) 
 
 
 @pytest.mark.parametrize("said", ["7000", "-3", "x[$(touch /tmp/hacked)]", "99999999999999999999", ""])
-def test_what_users_write_is_no_trouble_but_their_own(cluster: World, said: str) -> None:
-    """Neither is a job stopped by it, nor any other touched; the number the program sees is always a number."""
+def test_nobody_but_the_api_server_counts(cluster: World, said: str) -> None:
+    """What else is written there is not kept: not in the job that it is written to, and not in any other."""
     first = cluster.submit(name="mine", command=TELLS, accelerators=H100 | {"count": 8}, priority="low")
     other = cluster.submit(name="other", command=TELLS, accelerators=H100 | {"count": 8}, priority="low")
     cluster.reaches(first, "RUNNING")
@@ -112,8 +124,7 @@ def test_what_users_write_is_no_trouble_but_their_own(cluster: World, said: str)
         cluster.lab.api.patch(QUEUE, {"spec": {"stopPolicy": "None"}})
     cluster.reaches(first, "RUNNING")
     cluster.reaches(other, "RUNNING")
-    assert epoch(cluster, other) == 2
-    assert epoch(cluster, first) == (7001 if said == "7000" else 1)
+    assert epoch(cluster, other) == epoch(cluster, first) == 2
 
 
 def test_objects_of_others_are_left_alone(cluster: World) -> None:

@@ -14,14 +14,16 @@ from .manifest import Object, obj
 __all__ = ["objects"]
 
 _NAME = "supercloud-starts"
+_OWN = "metadata.annotations"
 _TEMPLATE = "spec.replicatedJobs[0].template.spec.template.metadata.annotations"
 
 
 def objects(plan: Plan) -> list[Object]:
     """The policy and its binding; none where the release has no such policies.
 
-    It touches nothing but JobSets that jobs were made of, in the one write that resumes them. Refusing that write is
-    the safe side: the queue tries again, and a start without its number might undo the work of another.
+    It touches nothing but JobSets that jobs were made of: in the write that resumes one, and in a write by anybody that
+    would change the count, which stays what it was. Refusing a resumption is the safe side: the queue tries again, and
+    a start without its number might undo the work of another.
     """
     served = facts_of(plan).changing_policies
     if served is None:
@@ -37,20 +39,20 @@ def objects(plan: Plan) -> list[Object]:
                                    "resources": ["jobsets"]}],
             },
             "matchConditions": [
-                {"name": "begins", "expression": f"{_suspended('oldObject')} && !({_suspended('object')})"},
+                {"name": "begins-or-is-told-otherwise",
+                 "expression": f"({_BEGINS}) || {_count('object')} != {_count('oldObject')}"},
                 {"name": "is-a-job", "expression": f"has(object.metadata.annotations) && '{KEY}' in "
                                                    f"object.metadata.annotations && has(object.{_TEMPLATE})"},
             ],
             "variables": [
-                {"name": "known", "expression": "has(oldObject.metadata.annotations) ? "
-                                                f"oldObject.metadata.annotations[?'{STARTS}'].orValue('') : ''"},
+                {"name": "begins", "expression": _BEGINS},
+                {"name": "known", "expression": _count("oldObject")},
                 {"name": "starts", "expression": "string((variables.known.matches('^[0-9]{1,8}$') ? "
-                                                 "int(variables.known) : 0) + 1)"},
+                                                 "int(variables.known) : 0) + (variables.begins ? 1 : 0))"},
             ],
-            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": "[" + ", ".join(
-                f"JSONPatch{{op: 'add', path: '{path}', value: variables.starts}}"
-                for path in (_pointer("metadata.annotations"), _pointer(_TEMPLATE))
-            ) + "]"}}],
+            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {
+                "expression": f"variables.begins ? [{_set(_OWN)}, {_set(_TEMPLATE)}] : [{_set(_OWN)}]",
+            }}],
         }),
         obj(api, "MutatingAdmissionPolicyBinding", _NAME, spec={"policyName": _NAME}),
     ]  # fmt: skip
@@ -60,6 +62,14 @@ def _suspended(what: str) -> str:
     return f"has({what}.spec.suspend) && {what}.spec.suspend"
 
 
-def _pointer(path: str) -> str:
-    """The count below a path as JSON Patch writes it."""
-    return "/".join(["", *path.replace("[", ".").replace("]", "").split("."), STARTS.replace("/", "~1")])
+def _count(what: str) -> str:
+    return f"(has({what}.{_OWN}) ? {what}.{_OWN}[?'{STARTS}'].orValue('') : '')"
+
+
+def _set(path: str) -> str:
+    """The count put below a path, which JSON Patch writes in its own way."""
+    pointer = "/".join(["", *path.replace("[", ".").replace("]", "").split("."), STARTS.replace("/", "~1")])
+    return f"JSONPatch{{op: 'add', path: '{pointer}', value: variables.starts}}"
+
+
+_BEGINS = f"{_suspended('oldObject')} && !({_suspended('object')})"
