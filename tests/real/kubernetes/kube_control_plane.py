@@ -36,6 +36,7 @@ def start(processes: Processes, keys: Certificates, data: Path) -> tuple[str, Pa
         "service-account-signing-key-file": keys.folder / "sa.key",
         "kubelet-preferred-address-types": "InternalIP",
         "max-requests-inflight": 800, "max-mutating-requests-inflight": 400,
+        "runtime-config": "admissionregistration.k8s.io/v1beta1=true",  # as our kubeadm file says for older releases
     })  # fmt: skip
     processes.ready("kube-apiserver", f"{server}/readyz", ADMIN)
     kubeconfig = keys.kubeconfig(processes.folder / "admin.kubeconfig", server, ADMIN)

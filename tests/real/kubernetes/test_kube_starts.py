@@ -62,8 +62,8 @@ def test_what_is_preempted_and_resumed_has_a_higher_epoch(cluster: World) -> Non
     def settled() -> int:
         """The start that the store and all pods agree on, else 0."""
         found = cluster.record(low)
-        told = [run(pod) for pod in live_pods(cluster, low)] if found.state == "RUNNING" else []
-        return found.attempt if len(told) == 64 and set(told) == {str(found.attempt)} else 0
+        told = [int(run(pod)) for pod in live_pods(cluster, low)] if found.state == "RUNNING" else []
+        return found.attempt if len(told) == 64 and set(told) == {found.attempt} else 0
 
     # 5 where Kueue missed the node as well and took back the others: one more start, one more number
     assert cluster.lab.until(settled, 120) in (4, 5)
