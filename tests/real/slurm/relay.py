@@ -40,9 +40,15 @@ def _accept(door: socket.socket, port: int) -> None:
     with contextlib.suppress(OSError):
         while True:
             inside, _ = door.accept()
-            outside = socket.create_connection(("127.0.0.1", port))
-            for source, sink in ((inside, outside), (outside, inside)):
-                threading.Thread(target=_pump, args=(source, sink), daemon=True).start()
+            threading.Thread(target=_serve, args=(inside, port), daemon=True).start()
+
+
+def _serve(inside: socket.socket, port: int) -> None:
+    with inside, contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)) as outside:
+        back = threading.Thread(target=_pump, args=(outside, inside), daemon=True)
+        back.start()
+        _pump(inside, outside)
+        back.join()
 
 
 def _pump(source: socket.socket, sink: socket.socket) -> None:
