@@ -50,11 +50,9 @@ folder=/images/$(printf %s "${1#docker://}" | tr /: __)
 shift
 exec /usr/local/bin/into --userspec="$(id -u):$(id -g)" "$folder" "$@"
 """
-# the first alone fails, and last: of tasks that fail at once Slurm ends those that are left, and tells the highest code
 JOB = f"""\
 name: same
-command: [sh, -c, 'cat /etc/image; echo "rank $RANK of $WORLD_SIZE, epoch $SUPERCLOUD_EPOCH: $1";
-           [ "$RANK" = 1 ] || sleep 2; [ "$RANK" = 1 ] || exit CODE', sh,
+command: [sh, -c, 'cat /etc/image; echo "rank $RANK of $WORLD_SIZE, epoch $SUPERCLOUD_EPOCH: $1"', sh,
           "$(touch /tmp/hacked) `id` 'a' \\"b\\" \\\\ $HOME ; exit"]
 image: {IMAGE}
 accelerators: {{type: h100, count: 16}}
@@ -93,14 +91,11 @@ def jobs(request: pytest.FixtureRequest, kubernetes: Kubernetes, tmp_path_factor
             yield Jobs(lab, {"KUBECONFIG": "/home/lab/kubeconfig"})
 
 
-@pytest.mark.parametrize("code", [0, 3])
-def test_the_same_file_everywhere_is_one_list(jobs: Jobs, code: int) -> None:
-    text = JOB.replace("CODE", str(code))
-    numbers = {way: jobs.submit(text, *words, on=on) for way, (on, words) in WAYS.items()}
+def test_the_same_file_everywhere_is_one_list(jobs: Jobs) -> None:
+    numbers = {way: jobs.submit(JOB, *words, on=on) for way, (on, words) in WAYS.items()}
     ended = jobs.wait(*numbers.values(), timeout=180)
     for way, number in numbers.items():
-        good = ended[number].startswith("FAILED: ") and "ended with exit code 3" in ended[number]
-        assert good if code else ended[number].startswith("COMPLETED"), (way, ended)
+        assert ended[number].startswith("COMPLETED"), (way, ended)
         said = [line for line in jobs.logs(number).splitlines() if line.startswith(("tools", "rank"))]
         if way != "kubernetes":  # what its nodes print is played; what they are told is tests/real/kubernetes'
             assert sorted(set(said)) == [*(f"rank {rank} of 2, epoch 1: {SAID}" for rank in range(2)), "tools 1.2"]
@@ -108,7 +103,7 @@ def test_the_same_file_everywhere_is_one_list(jobs: Jobs, code: int) -> None:
             assert jobs.logs(number).splitlines() == ["hello", "loss 2.5"] * 2
     rows = [row for row in jobs.rows() if row["id"] in numbers.values()]
     assert [(row["engine"], row["name"], row["state"], row["tenant"]) for row in rows] == [
-        (way.replace("ssh", "slurm"), "same", "FAILED" if code else "COMPLETED", "llm") for way in reversed(WAYS)
+        (way.replace("ssh", "slurm"), "same", "COMPLETED", "llm") for way in reversed(WAYS)
     ]
     lines = jobs.lab.supercloud("jobs", "--limit", "4", env=jobs.env).stdout.splitlines()
     assert [line.split()[0] for line in lines[1:]] == [str(number) for number in reversed(numbers.values())]
