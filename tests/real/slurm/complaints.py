@@ -22,7 +22,7 @@ OF_THE_LAB: Mapping[str, str] = {
     r"High latency for 1000 calls to gettimeofday": "the machine is busy",
     r"/etc/slurm/plugstack.conf|Slurm does not support glob parsing": "a file of Debian's package",
     r"slurmstepd startup took \d+ sec": "a hundred daemons start steps on two cores at once",
-    r"slurm_receive_msg \[\S+\]: Zero Bytes were transmitted or received": "a command gave up, or was ended, and hung up",
+    r"slurm_receive_msg \[\S+\]: Zero Bytes were transmitted or received": "a command was ended and hung up",
     r"nvidia-caps-imex-channels major device not found": "no NVIDIA driver is loaded",
 }
 
