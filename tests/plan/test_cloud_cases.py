@@ -161,4 +161,8 @@ def test_a8_closed() -> None:
     assert plan.pool("rig").per_node == 8
     lustre = storage("a8", "fsx")
     assert (lustre["gib"], lustre["per_tib"]) == (4800, 250)
-    assert {finding.check for finding in plan.findings} == {"cloud-network-ranges", "storage-throughput-low"}
+    assert {finding.check for finding in plan.findings} == {
+        "cloud-network-ranges",
+        "kueue-starts",
+        "storage-throughput-low",
+    }
