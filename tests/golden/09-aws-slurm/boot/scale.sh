@@ -35,7 +35,7 @@ folded() { # NODE...: host lists of up to a thousand: 12,500 names are longer th
 }
 
 wanted_nodes() { # cloud-nodes.conf: what Slurm is to know, whatever happened to its state
-    local line range name features place missing=()
+    local line range name features place missing=() parts=()
     while read -r line; do
         [[ $line == NodeName=* ]] || continue
         range=${line%% *}
@@ -53,10 +53,11 @@ wanted_nodes() { # cloud-nodes.conf: what Slurm is to know, whatever happened to
         done
         [ -n "${missing[*]}" ] || continue
         log "nodes ${missing[0]}...: told to Slurm"
-        while read -r name; do
+        mapfile -t parts < <(folded "${missing[@]}")
+        for name in "${parts[@]}"; do
             # shellcheck disable=SC2086  # the rest of the line is a list of words
             scontrol create NodeName="$name" ${line#* } >>"$root/var/log/slurm/scale.log" 2>&1 || log "Slurm refuses nodes $name"
-        done < <(folded "${missing[@]}")
+        done
         for name in "${missing[@]}"; do state_of[$name]=IDLE+CLOUD+POWERED_DOWN topology_of[$name]=$place; done
     done <"$root/etc/slurm/cloud-nodes.conf"
     for name in "${!state_of[@]}"; do   # no longer in the spec: gone as soon as it is off
@@ -160,7 +161,7 @@ nowhere() { # NODE: what is off is nowhere, and its address may soon be another'
 }
 
 astray() { # nodes that are off and have lost their place, as after a change of their features by hand (see step_place)
-    local node place
+    local node place parts=()
     local -A lost=()
     for node in "${nodes[@]}"; do
         place=${place_of[$node]}
@@ -169,10 +170,11 @@ astray() { # nodes that are off and have lost their place, as after a change of 
     done
     for place in "${!lost[@]}"; do
         # shellcheck disable=SC2086  # names of nodes are words
-        while read -r node; do
+        mapfile -t parts < <(folded ${lost[$place]})
+        for node in "${parts[@]}"; do
             if scontrol update NodeName="$node" Topology="$place"; then log "$node: put back to $place"
             else log "$node: Slurm refuses the place $place"; fi
-        done < <(folded ${lost[$place]})
+        done
     done
 }
 

@@ -31,7 +31,7 @@ STATE_LABEL=''
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=9c1bc538882611b064aa28b29a90ef3549aea1f8a63a10ed089ab16349354dc9
+DIGEST=60842113d82d0cfaf9aafbab7f533edb39fa4a6a9ee672122d9a4194055eb01f
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash

@@ -31,7 +31,7 @@ STATE_LABEL='sc-ctl1'
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=fe3c6efbbea9bf49ee4dc5eb3e81b0da1bdc273fa3396e56c54f3ecaa73c239e
+DIGEST=70ce4cb306249040a43edcea414a2848769d85f1b845a1fe37a9f5f116be3020
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
