@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -27,7 +28,7 @@ from supercloud.targets import render, targets_for
 SEEDS = [yaml.safe_load(path.read_text()) for path in EXAMPLES]
 OVERLAY = next(path.parent / "catalog" for path in EXAMPLES if (path.parent / "catalog").is_dir())
 CATALOG = Catalog([OVERLAY])
-MANY = 10_000
+MANY, PARTS = 10_000, 5  # parts, so that workers share them
 LIGHT = ("slurm", "storage")
 
 NASTY = [
@@ -274,11 +275,12 @@ def outcome(path: Path) -> int:
     return 0
 
 
-@settings(max_examples=MANY, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.parametrize("part", range(PARTS))
+@settings(max_examples=MANY // PARTS, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(spec=spoilt(), as_json=st.booleans())
-def test_a_plan_or_findings(tmp_path_factory: Any, spec: dict[str, Any], as_json: bool) -> None:
-    path = tmp_path_factory.getbasetemp() / ("spec.json" if as_json else "spec.yaml")
-    text = json.dumps(spec) if as_json else yaml.safe_dump(spec, allow_unicode=True)
+def test_a_plan_or_findings(tmp_path_factory: Any, part: int, spec: dict[str, Any], as_json: bool) -> None:
+    path = tmp_path_factory.getbasetemp() / f"spec{part}.{'json' if as_json else 'yaml'}"
+    text = json.dumps(spec) if as_json else yaml.dump(spec, Dumper=yaml.CSafeDumper, allow_unicode=True)
     path.write_text(text, encoding="utf-8", errors="surrogatepass")
     with no_hang(20, text[:2000]):
         assert outcome(path) in (0, 2)

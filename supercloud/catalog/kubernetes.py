@@ -132,6 +132,10 @@ class VolcanoAbilities(Part):
     """Whether a HyperNode says what its tier is called."""
     label_members: Flag
     """Whether a HyperNode takes its nodes by label."""
+    claims_in_levels: Flag
+    """Whether pods that claim devices are placed within a level they insist on."""
+    claimed_resources: Flag
+    """Whether it counts devices of claims as the resource that pods ask for."""
 
 
 class VolcanoRelease(Fact):

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from ..plan.kubernetes.labels import taints_of
-from ..plan.kubernetes.levels import place_of
+from ..plan.kubernetes.levels import place_of, tiers_of
 from ..plan.kubernetes.names import claim_of, level_label, resource_of
 from ..plan.model import Plan, PoolPlan
 from ..spec import JobSpec
@@ -32,16 +32,16 @@ class Pods:
     """On nodes without accelerators: so many that a second pod does not fit beside the first."""
     level: str = ""
     """Node label of the level that should hold the whole job."""
-    tier: str = ""
-    """The same level, by its name."""
+    tier: int = 0
+    """The same level, as Volcano counts them from the innermost, which is 1."""
     segment_level: str = ""
     """Node label of the level that must hold each of its segments."""
     volumes: tuple[tuple[str, str], ...] = ()
     """Claims and where they are mounted."""
-    segment_tier: str = ""
-    """The level of its segments, by its name."""
+    segment_tier: int = 0
+    """The level of its segments, counted alike."""
     taints: tuple[str, ...] = ()
-    """Keys of what keeps pods without accelerators off the nodes."""
+    """Keys of what keeps pods that were not placed there off the nodes."""
     links: Links = Links()
 
     def to_json(self) -> dict[str, Any]:
@@ -66,7 +66,9 @@ def pods_of(job: JobSpec, plan: Plan, pool: PoolPlan, units: Units, near: Nearne
     scheduler = plan.scheduler.spec
     if not isinstance(scheduler, KubernetesScheduler):
         return None
-    labels = place_of(plan, pool).labels[:-1]
+    labels, tiers = place_of(plan, pool).labels[:-1], tiers_of(plan)
+    level = _label(near.level, labels)
+    segment_level = _label("scale-up", labels) if near.segment else ""
     resource = ""
     if job.accelerator_count and pool.accelerator:
         if not pool.accelerator.kubernetes:
@@ -74,18 +76,28 @@ def pods_of(job: JobSpec, plan: Plan, pool: PoolPlan, units: Units, near: Nearne
                           "give its catalog entry a 'kubernetes' resource name")  # fmt: skip
         resource = resource_of(pool.accelerator.kubernetes, units.kind, units.gres)
     cpu = pool.machine.cpu
+    links = links_of(plan, pool, job.tenant, nodes, _part(per_node, units, pool))
+    if links.channel and (near.required or near.segment > 1) and not _claims_in_levels(plan):
+        raise Refused(f"its nodes must share a {'scale-up domain' if near.segment > 1 else near.level}, and its "
+                      "Volcano places no pods with a channel (imex) so",
+                      "set near: any, or give the cluster queue: kueue or the pool imex: false")  # fmt: skip
     return Pods(
         queue=scheduler.queue,
         resource=resource,
         cpus=0 if resource or cpu is None else cpu.threads // 2 + 1,
-        level=_label(near.level, labels),
-        tier=near.level,
-        segment_level=_label("scale-up", labels) if near.segment else "",
+        level=level,
+        tier=tiers.get(level, 0),
+        segment_level=segment_level,
         volumes=_volumes(job, plan),
-        segment_tier="scale-up" if near.segment and _label("scale-up", labels) else "",
-        taints=tuple(item["key"] for item in taints_of(plan, pool)) if resource else (),
-        links=links_of(plan, pool, job.tenant, nodes, _part(per_node, units, pool)),
+        segment_tier=tiers.get(segment_level, 0),
+        taints=tuple(item["key"] for item in taints_of(plan, pool)),
+        links=links,
     )
+
+
+def _claims_in_levels(plan: Plan) -> bool:
+    facts = plan.scheduler.kubernetes
+    return not (facts and facts.volcano) or facts.volcano.abilities.claims_in_levels
 
 
 def _part(per_node: int, units: Units, pool: PoolPlan) -> float:

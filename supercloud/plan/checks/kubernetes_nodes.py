@@ -85,6 +85,10 @@ def kubernetes_claims(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                           "claims hand out, and jobs ask so",
                           f"set scheduler.version to {min(able, key=age).name} or later, or "
                           "devices: plugin")  # fmt: skip
+        if facts.volcano and not facts.volcano.abilities.claimed_resources:
+            yield Finding("kubernetes-claims", "error", "scheduler.devices",
+                          f"Volcano {facts.volcano.name} gives pods that ask for nvidia.com/gpu nothing of what claims "
+                          "hand out, and jobs ask so", "take Kueue, or set devices: plugin")  # fmt: skip
         for pool in plan.pools:
             stack = facts.stacks.get(pool.accelerator.kubernetes or "") if pool.accelerator else None
             if stack and not stack.driver:
@@ -95,6 +99,18 @@ def kubernetes_claims(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 yield Finding("kubernetes-claims", "error", f"{path_of(plan, pool)}.slicing",
                               "instances and shares are handed out by the device plugin, which is off with claims",
                               "remove 'slicing', or set scheduler.devices: plugin")  # fmt: skip
+
+
+def kubernetes_channels(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Channels of scale-up domains under a Volcano that places no claims within a level."""
+    for facts in facts_of(plan):
+        volcano = facts.volcano
+        for pool in plan.pools:
+            if volcano and pool.imex and not volcano.abilities.claims_in_levels:
+                yield Finding("kubernetes-channels", "warning", f"{path_of(plan, pool)}.imex",
+                              f"Volcano {volcano.name} places no pods with a claim within a level they insist on: jobs "
+                              f"on {pool.name} whose groups share scale-up domains are refused",
+                              "take Kueue, or set imex: false and start IMEX yourself")  # fmt: skip
 
 
 def _oldest_with_devices(catalog: Catalog) -> str:
@@ -147,6 +163,7 @@ def kubernetes_labels(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 
 CHECKS = (
+    kubernetes_channels,
     kubernetes_claims,
     kubernetes_devices,
     kubernetes_labels,

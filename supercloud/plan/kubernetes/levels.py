@@ -8,13 +8,14 @@ never be used); such a level is called like its label without the prefix.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from ...catalog.kubernetes_parts import NodeTopology
 from ...spec.scheduler import KubernetesScheduler
 from ..model import Plan, PoolPlan
 from .names import HOSTNAME, topology_of, whole_topology_of
 
-__all__ = ["Place", "level_names", "place_of"]
+__all__ = ["Place", "level_names", "place_of", "tiers_of"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,24 @@ def level_names(plan: Plan) -> list[str]:
         return [_word(label) for label in facts.topology.labels] if known else []
     found = [level.name for pool in plan.pools for level in whole_topology_of(plan, pool).levels]
     return list(dict.fromkeys(found))
+
+
+def tiers_of(plan: Plan) -> dict[str, int]:
+    """Node label of a level -> its tier as Volcano counts them, from 1 for the innermost.
+
+    Volcano knows one number for all pools, so a level's is above those of all that lie within it in any topology.
+    """
+    within: dict[str, set[str]] = {}
+    for pool in plan.pools:
+        labels = place_of(plan, pool).labels[:-1]
+        for index, label in enumerate(labels):
+            within.setdefault(label, set()).update(labels[index + 1 :])
+
+    @cache
+    def tier(label: str) -> int:
+        return 1 + max(map(tier, within[label]), default=0)
+
+    return {label: tier(label) for label in within}
 
 
 def _labelled(topology: NodeTopology, pool: PoolPlan) -> bool:

@@ -236,18 +236,47 @@ def test_a_task_of_an_array(made: Callable[..., dict[str, Any]]) -> None:
 
 
 VOLCANO = PLAN.replace('version: "1.36"}', 'version: "1.36", queue: volcano}')
+ALONE = VOLCANO.replace("name: nvl,", "name: nvl, imex: false,")
+
+
+def test_volcano_claims_nothing_within_a_level(made: Callable[..., dict[str, Any]]) -> None:
+    """Release 1.14 forgets what it chose for a HyperNode as soon as it tries the next one."""
+    gb200 = {"type": "gb200", "count": 32}
+    said = {"name": "job", "command": ["train"], "image": "registry.example.com/a:1", "accelerators": gb200}
+    for fields in ({}, {"parallelism": {"tensor": 16, "data": 2}}, {"place": {"near": "scale-up"}}):
+        refused = place(JobSpec.model_validate(said | fields), resolve(loads(VOLCANO)))
+        assert "no pods with a channel" in str(refused)
+    spec = made(resolve(loads(VOLCANO)), accelerators=gb200, place={"near": "any"})["spec"]
+    assert spec["tasks"][0]["template"]["spec"]["resourceClaims"]
+    assert spec["networkTopology"]["mode"] == "soft"
+    whole = made(resolve(loads(ALONE)), accelerators=gb200)["spec"]["networkTopology"]
+    assert whole == {"mode": "hard", "highestTierAllowed": 1}, "one domain holds it, and must"
+
+
+def test_volcano_takes_places_for_who_says_no_place(made: Callable[..., dict[str, Any]]) -> None:
+    """Release 1.14 preempts for no job that has a networkTopology; a wish for nearness must not undo a priority."""
+    fields: dict[str, Any] = {"accelerators": {"type": "h100", "count": 128}, "priority": "high"}
+    assert "networkTopology" not in made(resolve(loads(VOLCANO)), **fields)["spec"]
+    near = made(resolve(loads(VOLCANO)), place={"near": "leaf"}, **fields)["spec"]["networkTopology"]
+    assert near == {"mode": "hard", "highestTierAllowed": 2}
+
+
+def test_volcano_lets_pods_on_the_nodes_they_were_placed_on(made: Callable[..., dict[str, Any]]) -> None:
+    """Kueue's flavors give tolerations to whoever they let in; here the pods bring them."""
+    pod = made(resolve(loads(VOLCANO)), nodes=1, place={"pools": ["train"]})["spec"]["tasks"][0]["template"]["spec"]
+    assert pod["tolerations"] == [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
 
 
 def test_the_same_job_for_volcano(made: Callable[..., dict[str, Any]]) -> None:
-    body = made(resolve(loads(VOLCANO)), parallelism={"tensor": 16, "data": 8}, retries=1,
+    body = made(resolve(loads(ALONE)), parallelism={"tensor": 16, "data": 8}, retries=1,
                 accelerators={"type": "gb200", "count": 128}, time_limit="1 h")  # fmt: skip
     spec = body["spec"]
     assert (spec["schedulerName"], spec["queue"], spec["minAvailable"]) == ("volcano", "llm", 32)
     (group,) = spec["tasks"]
     assert group["partitionPolicy"] == {"totalPartitions": 8, "partitionSize": 4, "minPartitions": 8,
-                                        "networkTopology": {"mode": "hard", "highestTierName": "scale-up"}}  # fmt: skip
+                                        "networkTopology": {"mode": "hard", "highestTierAllowed": 1}}  # fmt: skip
     assert spec["priorityClassName"] == "supercloud-normal" and spec["maxRetry"] == 2, "two starts are one retry"
-    assert spec["networkTopology"]["mode"] == "soft"
+    assert spec["networkTopology"] == {"mode": "soft", "highestTierAllowed": 3}, "its name is looked up too late"
     assert group["template"]["spec"]["activeDeadlineSeconds"] == 3600
 
 

@@ -15,14 +15,14 @@ from kube_processes import Processes, free_ports
 Json = dict[str, Any]
 
 _NAMESPACE, _SERVICE = "volcano-system", "volcano-admission-service"
-# what the chart lets through its webhooks unless told otherwise: path, group and resource
+# what the chart lets through its webhooks unless told otherwise: path, group and resource, operations
 _HOOKS = {
-    "/jobs/mutate": ("batch.volcano.sh/v1alpha1", "jobs"),
-    "/jobs/validate": ("batch.volcano.sh/v1alpha1", "jobs"),
-    "/podgroups/validate": ("scheduling.volcano.sh/v1beta1", "podgroups"),
-    "/queues/mutate": ("scheduling.volcano.sh/v1beta1", "queues"),
-    "/queues/validate": ("scheduling.volcano.sh/v1beta1", "queues"),
-    "/hypernodes/validate": ("topology.volcano.sh/v1alpha1", "hypernodes"),
+    "/jobs/mutate": ("batch.volcano.sh/v1alpha1", "jobs", "CREATE"),
+    "/jobs/validate": ("batch.volcano.sh/v1alpha1", "jobs", "CREATE UPDATE"),
+    "/podgroups/validate": ("scheduling.volcano.sh/v1beta1", "podgroups", "CREATE"),
+    "/queues/mutate": ("scheduling.volcano.sh/v1beta1", "queues", "CREATE"),
+    "/queues/validate": ("scheduling.volcano.sh/v1beta1", "queues", "CREATE UPDATE DELETE"),
+    "/hypernodes/validate": ("topology.volcano.sh/v1alpha1", "hypernodes", "CREATE UPDATE"),
 }
 
 
@@ -64,13 +64,11 @@ class Volcano:
         self._lab.until(lambda: self._lab.api.get("/apis/scheduling.volcano.sh/v1beta1/queues/root"))
 
     def _hooks(self, port: int) -> Iterator[Json]:
-        for path, (api, resource) in _HOOKS.items():
+        for path, (api, resource, operations) in _HOOKS.items():
             group, _, version = api.partition("/")
             mutates = path.endswith("/mutate")
             rule = {"apiGroups": [group], "apiVersions": [version], "resources": [resource],
-                    "operations": ["CREATE"] if mutates else ["CREATE", "UPDATE"]}  # fmt: skip
-            if path == "/queues/validate":
-                rule["operations"] = ["CREATE", "UPDATE", "DELETE"]
+                    "operations": operations.split()}  # fmt: skip
             client = {"url": f"https://127.0.0.1:{port}{path}", "caBundle": self._lab.keys.bundle}
             yield {
                 "apiVersion": "admissionregistration.k8s.io/v1",

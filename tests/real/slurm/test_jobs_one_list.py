@@ -60,6 +60,13 @@ env: {{V: "$(touch /tmp/hacked)"}}
 time_limit: 10 min
 tenant: llm
 """
+FAILING = f"""\
+name: fails
+command: [sh, -c, 'echo "rank $RANK of $WORLD_SIZE"; [ "$RANK" = 1 ] || {{ sleep 2; exit 3; }}']
+image: {IMAGE}
+accelerators: {{type: h100, count: 16}}
+tenant: llm
+"""
 SAID = """$(touch /tmp/hacked) `id` 'a' "b" \\ $HOME ; exit"""
 
 
@@ -108,3 +115,15 @@ def test_the_same_file_everywhere_is_one_list(jobs: Jobs) -> None:
     lines = jobs.lab.supercloud("jobs", "--limit", "4", env=jobs.env).stdout.splitlines()
     assert [line.split()[0] for line in lines[1:]] == [str(number) for number in reversed(numbers.values())]
     assert jobs.lab.run("ls /tmp/hacked", check=False).returncode != 0
+
+
+def test_one_task_that_fails_fails_the_job_everywhere(jobs: Jobs) -> None:
+    """The other one ended well before; what it said is not lost."""
+    numbers = {way: jobs.submit(FAILING, *words, on=on) for way, (on, words) in WAYS.items()}
+    jobs.wait(*numbers.values(), timeout=180)
+    for way, number in numbers.items():
+        record = jobs.record(number)
+        assert (record["state"], record["exit_code"]) == ("FAILED", 3), (way, record)
+        said = sorted(line for line in jobs.logs(number).splitlines() if line.startswith("rank"))
+        if way != "kubernetes":
+            assert said == ["rank 0 of 2", "rank 1 of 2"], (way, jobs.logs(number))

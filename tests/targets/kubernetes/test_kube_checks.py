@@ -57,6 +57,8 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
     ("kubernetes-tenant-name", {"tenants": [{"name": "monitoring"}]}, "error", "tenants[0].name", "another"),
     ("kubernetes-tenant-limits", {"tenants": [{"name": "a", "limits": {"jobs": 3}}]}, "note", "tenants[0].limits.jobs",
      "submitted"),
+    ("kubernetes-channels", {"pools": [GB200]} | kubernetes(queue="volcano"), "warning", "pools[0].imex", "Kueue"),
+    ("kubernetes-claims", kubernetes(queue="volcano", devices="claims"), "error", "scheduler.devices", "Kueue"),
     ("kubernetes-tenant-limits", {"tenants": [{"name": "a", "limits": {"max_time": "1 d"}}]}
      | kubernetes(queue="volcano"), "note", "tenants[0].limits.max_time", "Kueue"),
     ("kubernetes-tenant-limits", {"pools": [H100 | {"nodes": 1}],

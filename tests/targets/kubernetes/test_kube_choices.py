@@ -29,6 +29,18 @@ def test_the_queue_is_told_of_chosen_levels_only() -> None:
     assert {item["spec"]["tierName"] for item in nodes.values()} == {"su"}
 
 
+def test_volcano_finds_the_levels_of_a_cloud_by_its_labels() -> None:
+    """Outermost first and down to the host, as its discovery reads them; not as text, which its chart would quote."""
+    scheduler = {"kind": "kubernetes", "version": "1.36", "queue": "volcano"}
+    bundle = render(planned(VARIANTS["aws"] | {"scheduler": scheduler}), "kubernetes")
+    said = yaml.safe_load(bundle["charts/volcano.yaml"])["custom"]["controller_config_override"]
+    [source] = said["networkTopologyDiscovery"]
+    [labels] = source["config"]["networkTopologyTypes"].values()
+    assert source["enabled"] and [item["nodeLabel"].rpartition("/")[2] for item in labels] == [
+        "network-node-layer-1", "network-node-layer-2", "network-node-layer-3", "hostname"]  # fmt: skip
+    assert not any(name.startswith("hypernodes") for name in bundle.files)
+
+
 def test_a_cloud_is_asked_for_levels_by_their_words() -> None:
     scheduler = {"kind": "kubernetes", "version": "1.36", "levels": ["network-node-layer-2"]}
     [topology] = by_kind(rendered(VARIANTS["aws"] | {"scheduler": scheduler}), "Topology").values()

@@ -319,7 +319,8 @@ def test_gangs_give_way_under_volcano() -> None:
     said = yaml.safe_load(yaml.safe_load(bundle["charts/volcano.yaml"])["custom"]["scheduler_config_override"])
     [tier] = said["tiers"]
     plugins = {item["name"]: item for item in tier["plugins"]}
-    assert {"preempt", "reclaim"} <= set(said["actions"].split(", "))
+    actions = set(said["actions"].split(", "))
+    assert {"preempt", "reclaim"} <= actions and "enqueue" not in actions, "it keeps out who would take a place"
     assert plugins["gang"]["enablePreemptable"] is plugins["gang"]["enableReclaimable"] is False
     assert "capacity" in plugins, "what a queue deserves is protected in the same tier"
 

@@ -32,6 +32,7 @@ from .names import Notes, Ref
 from .nodes import node_states, waiting_jobs, waiting_work
 from .refusals import pods_for
 from .status import seconds
+from .volcano import API as VOLCANO
 
 __all__ = ["KubernetesEngine"]
 
@@ -172,13 +173,16 @@ class KubernetesEngine:
         return list(node_states(self.api.pages("/api/v1/nodes"), pods, _accelerators()))
 
     def waiting(self) -> Sequence[Waiting]:
-        """What waits for nodes, of everybody."""
-        try:
-            return waiting_work(workloads(self.api, "workloads"))
-        except Refusal as refusal:
-            if refusal.code != 404:
-                raise
-        return waiting_jobs(self.api.pages("/apis/batch.volcano.sh/v1alpha1/jobs"))  # Volcano is the queue here
+        """What waits for nodes, of everybody, in the queues that are there."""
+        found: list[Waiting] = []
+        for look in (lambda: waiting_work(workloads(self.api, "workloads")),
+                     lambda: waiting_jobs(self.api.pages(f"/apis/{VOLCANO}/jobs"))):  # fmt: skip
+            try:
+                found += look()
+            except Refusal as refusal:
+                if refusal.code != 404:
+                    raise
+        return found
 
     def read_log(self, key: str, offset: int) -> bytes:
         """What its pods printed, over all attempts as far as somebody was reading."""

@@ -54,12 +54,10 @@ def vcjob(job: JobSpec, at: Placement, pods: Pods, key: str) -> Json:
     body = container(job, at, pods, key, _POD)
     limit = {"activeDeadlineSeconds": max(1, math.ceil(job.time_limit.to("s")))} if job.time_limit else {}
     notes = {NAME: job.name} | ({TIME_LIMIT: str(limit["activeDeadlineSeconds"])} if limit else {})
-    mode = "hard" if at.near.required else "soft"
-    near = {"networkTopology": {"mode": mode, "highestTierName": pods.tier}} if at.nodes > 1 and pods.level else {}
     groups = {}
     if 1 < at.near.segment < at.nodes and pods.segment_level and at.nodes % at.near.segment == 0:
         parts = at.nodes // at.near.segment
-        inner = {"mode": "hard", "highestTierName": pods.segment_tier}
+        inner = {"mode": "hard", "highestTierAllowed": pods.segment_tier}
         groups = {"partitionPolicy": {"totalPartitions": parts, "partitionSize": at.near.segment,
                                       "minPartitions": parts, "networkTopology": inner}}  # fmt: skip
     return {
@@ -76,7 +74,7 @@ def vcjob(job: JobSpec, at: Placement, pods: Pods, key: str) -> Json:
             "ttlSecondsAfterFinished": KEPT,
             "plugins": {"env": [], "svc": ["--publish-not-ready-addresses=true"]},
             "policies": list(_policies(job)),
-            **near,
+            **_near(job, at, pods, bool(groups)),
             "tasks": [{
                 "name": ROLE,
                 "replicas": at.nodes,
@@ -88,6 +86,20 @@ def vcjob(job: JobSpec, at: Placement, pods: Pods, key: str) -> Json:
             }],
         },
     }  # fmt: skip
+
+
+def _near(job: JobSpec, at: Placement, pods: Pods, grouped: bool) -> Json:
+    """The level to share; by its number, as a name is not looked up in time where groups of a job have one.
+
+    A job that says where it must lie takes nobody's place in Volcano (issue 4374 there), so one of high priority does
+    not say where it would rather lie: Volcano's score for full HyperNodes keeps it together as well as it can.
+    """
+    if at.near.segment == at.nodes > 1 and pods.segment_tier:
+        return {"networkTopology": {"mode": "hard", "highestTierAllowed": pods.segment_tier}}
+    if at.nodes == 1 or not pods.tier or (job.priority == "high" and not at.near.required and not grouped):
+        return {}
+    mode = "hard" if at.near.required else "soft"
+    return {"networkTopology": {"mode": mode, "highestTierAllowed": pods.tier}}
 
 
 def _policies(job: JobSpec) -> Iterator[Json]:

@@ -71,7 +71,10 @@ def kueue_values(configuration: Object) -> Object:
 
 
 def _volcano(plan: Plan) -> Object:
-    return {"custom": {"scheduler_config_override": yaml_text(volcano.scheduler_configuration(plan))}}
+    """The chart takes the scheduler's configuration as text, the controllers' as it is."""
+    found = {"scheduler_config_override": yaml_text(volcano.scheduler_configuration(plan))}
+    discovery = volcano.discovery(plan)
+    return {"custom": found | ({"controller_config_override": discovery} if discovery else {})}
 
 
 def _efa(plan: Plan) -> Object:

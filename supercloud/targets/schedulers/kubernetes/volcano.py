@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from collections.abc import Iterator
 from itertools import pairwise
 
+from ....plan.kubernetes.levels import place_of, tiers_of
 from ....plan.kubernetes.names import POOL, cluster_queue_of, level_label, scheduling_class_of, topology_of
 from ....plan.kubernetes.quota import MEMORY, allotments, pool_capacity
 from ....plan.model import Level, Plan, PoolPlan
 from .given import facts_of
 from .manifest import Object, obj
 
-__all__ = ["files", "scheduler_configuration"]
+__all__ = ["discovery", "files", "scheduler_configuration"]
 
 _PRIORITY = {"low": 0, "normal": 500, "high": 1000}
 
 
 def files(plan: Plan) -> dict[str, list[Object]]:
-    """Queues and, where we know the wiring, HyperNodes. On a cloud Volcano's own discovery by label makes them."""
+    """Queues and, where we know the wiring, HyperNodes. On a cloud Volcano finds them (:func:`discovery`)."""
     volcano = facts_of(plan).volcano
     assert volcano is not None, "a plan whose Volcano release is unknown has an error finding"
     found = {"queues": list(_queues(plan, volcano.queues))}
@@ -48,7 +48,8 @@ def scheduler_configuration(plan: Plan) -> Object:
     if release and release.abilities.devices and any(pool.imex for pool in plan.pools):
         fits["arguments"] = {"predicate.DynamicResourceAllocationEnable": True}  # channels are claimed
     return {
-        "actions": "enqueue, allocate, preempt, reclaim, backfill",
+        # Without "enqueue", which lets nobody in while the nodes are taken, so that nothing would ever give way.
+        "actions": "allocate, preempt, reclaim, backfill",
         # One tier, so that what may be taken is what all plugins allow: nothing that a queue deserves (capacity).
         # Without the two words on gangs none would ever give way; one of which some is taken starts again as a whole.
         "tiers": [{"plugins": [
@@ -57,6 +58,19 @@ def scheduler_configuration(plan: Plan) -> Object:
             {"name": "nodeorder"}, {"name": "binpack"}, near,
         ]}],
     }  # fmt: skip
+
+
+def discovery(plan: Plan) -> Object:
+    """What makes HyperNodes of labels that the provider gives nodes, as volcano-controller.conf has it."""
+    if plan.site.kind == "onprem":
+        return {}
+    places = dict.fromkeys(place_of(plan, pool) for pool in plan.pools)
+    found = {place.name: [{"nodeLabel": label} for label in place.labels] for place in places if place.labels[1:]}
+    if not found:
+        return {}
+    return {"networkTopologyDiscovery": [
+        {"source": "label", "enabled": True, "config": {"networkTopologyTypes": found}},
+    ]}  # fmt: skip
 
 
 def _queues(plan: Plan, version: str) -> Iterator[Object]:
@@ -93,9 +107,12 @@ def _hyper_nodes(plan: Plan, version: str, named: bool) -> Iterator[Object]:
     Pools share switches, and a switch may hold domains of one pool and plain nodes of another: it is one HyperNode.
     """
     chains = [(pool, topology_of(plan, pool).levels) for pool in plan.pools]
-    tiers = tiers_of([levels for _, levels in chains])
+    tiers = tiers_of(plan)
+    names = dict.fromkeys(level.name for _, levels in chains for level in levels)
     halved = {level.name for _, levels in chains for level in levels[:-1]}
-    members: dict[str, dict[str, list[Object]]] = {name: {} for name in sorted(tiers, key=lambda name: tiers[name])}
+    members: dict[str, dict[str, list[Object]]] = {
+        name: {} for name in sorted(names, key=lambda name: tiers[level_label(name)])
+    }
     for pool, levels in chains:
         for outer, inner in pairwise(levels):
             for group, found in _members(outer, inner).items():
@@ -110,7 +127,7 @@ def _hyper_nodes(plan: Plan, version: str, named: bool) -> Iterator[Object]:
             own += [] if member in own else [member]
     for level, groups in members.items():
         for group, own in groups.items():
-            spec: Object = {"tier": tiers[level], **({"tierName": level} if named else {}), "members": own}
+            spec: Object = {"tier": tiers[level_label(level)], **({"tierName": level} if named else {}), "members": own}
             yield obj(f"topology.volcano.sh/{version}", "HyperNode", _name(level, group), spec=spec)
 
 
@@ -120,23 +137,6 @@ def _holding(level: Level, pool: PoolPlan) -> Iterator[str]:
         if any(part.prefix == pool.hosts.prefix and part.first <= pool.hosts.last and pool.hosts.first <= part.last
                for part in group.hosts.ranges):  # fmt: skip
             yield group.name
-
-
-def tiers_of(topologies: Iterable[Sequence[Level]]) -> dict[str, int]:
-    """level -> tier, 1 for the innermost: Volcano knows one number for a name, whatever pool asks for it.
-
-    A level's tier is above those of all levels that lie within it in any topology.
-    """
-    within: dict[str, set[str]] = {}
-    for levels in topologies:
-        for index, level in enumerate(levels):
-            within.setdefault(level.name, set()).update(item.name for item in levels[index + 1 :])
-
-    @cache
-    def tier(name: str) -> int:
-        return 1 + max(map(tier, within[name]), default=0)
-
-    return {name: tier(name) for name in within}
 
 
 def _name(level: str, group: str) -> str:

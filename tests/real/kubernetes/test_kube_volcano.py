@@ -1,0 +1,187 @@
+"""Jobs of the command line under Volcano's own controllers, scheduler and webhooks, on the rendered bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from kube_world import SPEC, World
+
+from supercloud.jobs.engines.kubernetes.api import Api, Cluster, Refusal
+from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
+from supercloud.spec.fleet import Connection
+
+H100, GB200 = {"type": "h100"}, {"type": "gb200"}
+LOST = {"key": "broken", "value": "yes", "effect": "NoExecute"}
+JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/{}/jobs"
+
+
+@pytest.fixture(scope="module")
+def volcano(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """The cluster of the other tests, with the other queue."""
+    spec = SPEC.replace('version: "1.36"}', 'version: "1.36", queue: volcano}')
+    spec = spec.replace("  - {name: nvl,", "  - {name: nvl, imex: false,")
+    spec = spec.replace(
+        "fabrics:\n", "  - {name: bound, machine: dgx-gb200, nodes: 18, fabrics: [domains]}\nfabrics:\n", 1
+    )
+    people = {"ann": "supercloud:llm", "bob": "supercloud:vision"}
+    with World(spec, tmp_path_factory.mktemp("volcano"), people) as started, pytest.MonkeyPatch.context() as here:
+        here.setenv("KUBECONFIG", str(started.lab.kubeconfig))
+        yield started
+
+
+@pytest.fixture
+def cluster(volcano: World) -> Iterator[World]:
+    """The same, with nothing on it."""
+    volcano.clear()
+    yield volcano
+
+
+def test_a_gang_lies_in_one_unit(cluster: World) -> None:
+    first = cluster.submit(name="first", accelerators=H100 | {"count": 192}, place={"near": "leaf"})
+    assert cluster.groups("su", cluster.hosts(first)) in ({"compute-su1": 24}, {"compute-su2": 24})
+    second = cluster.submit(name="second", accelerators=H100 | {"count": 128}, place={"near": "leaf"})
+    (other,) = cluster.groups("su", cluster.hosts(second))
+    assert other not in cluster.groups("su", cluster.hosts(first)), "the first unit has 8 nodes left, 16 are needed"
+    cluster.reaches(second, "RUNNING")
+
+
+def test_tensor_groups_stay_in_their_scale_up_domain(cluster: World) -> None:
+    """32 nodes in groups of 4, on two domains of 18: each takes a whole number of groups."""
+    job = cluster.submit(name="slices", parallelism={"tensor": 16, "data": 8}, accelerators=GB200 | {"count": 128})
+    parts = cluster.groups("scale-up", cluster.hosts(job))
+    assert sorted(parts.values()) == [16, 16]
+
+
+def test_claims_of_channels_are_kept(cluster: World) -> None:
+    """Pods that claim a channel go where they would rather be; within a level they must not leave, they are refused."""
+    job = cluster.submit(name="bound", accelerators=GB200 | {"count": 32}, place={"pools": ["bound"], "near": "any"})
+    assert len(cluster.hosts(job)) == 8
+    claims = list(cluster.lab.api.pages("/apis/resource.k8s.io/v1/namespaces/llm/resourceclaims"))
+    assert len(claims) == 8 and all(item["status"]["allocation"] for item in claims)
+    groups = cluster.job(name="groups", parallelism={"tensor": 16, "data": 2}, accelerators=GB200 | {"count": 32},
+                         place={"pools": ["bound"]})  # fmt: skip
+    said = cluster.supercloud("submit", str(groups), "--on", str(cluster.spec), "--engine", "kubernetes", check=False)
+    assert "places no pods with a channel" in said
+
+
+def test_what_does_not_fit_says_why_and_goes_when_it_does(cluster: World) -> None:
+    fill = [cluster.submit(name=f"fill{number}", accelerators=H100 | {"count": 160}, place={"near": "leaf"},
+                           tenant="vision") for number in range(2)]  # fmt: skip
+    for number in fill:
+        cluster.hosts(number)
+    job = cluster.submit(name="near", accelerators=H100 | {"count": 128}, place={"near": "leaf"})
+    cluster.lab.until(lambda: "Volcano says" in cluster.record(job).reason)
+    assert cluster.record(job).state == "QUEUED"
+    assert not list(_scheduled(cluster, job)), "all of a gang or none"
+    assert sum(item.nodes for item in KubernetesEngine(Connection(engine="kubernetes"), cluster.folder).waiting()) == 16
+    cluster.supercloud("cancel", str(fill[0]))
+    assert len(cluster.groups("su", cluster.hosts(job))) == 1
+    cluster.reaches(job, "RUNNING")
+
+
+def _scheduled(cluster: World, job: int) -> Iterator[str]:
+    name = cluster.objects(job)["metadata"]["name"]
+    pods = cluster.lab.api.pages("/api/v1/namespaces/llm/pods", labelSelector=f"supercloud.dev/object={name}")
+    yield from (pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName"))
+
+
+def test_a_higher_priority_takes_the_place_and_gives_it_back(cluster: World) -> None:
+    low = cluster.submit(name="low", accelerators=H100 | {"count": 512}, priority="low", retries=2)
+    cluster.reaches(low, "RUNNING")
+    high = cluster.submit(name="high", accelerators=H100 | {"count": 128}, priority="high")
+    cluster.reaches(high, "RUNNING")
+    assert cluster.record(low).state == "QUEUED"
+    cluster.supercloud("cancel", str(high))
+    assert cluster.reaches(low, "RUNNING").attempt >= 2
+
+
+def test_what_a_tenant_borrowed_goes_back_to_who_lent_it(cluster: World) -> None:
+    borrower = cluster.submit(name="borrower", accelerators=H100 | {"count": 512}, retries=2)
+    cluster.reaches(borrower, "RUNNING")
+    lender = cluster.submit(name="lender", accelerators=H100 | {"count": 128}, tenant="vision")
+    cluster.reaches(lender, "RUNNING")
+    cluster.lab.until(lambda: cluster.record(borrower).state == "QUEUED")
+
+
+def test_exit_codes_are_tried_again_by_rule(cluster: World) -> None:
+    rule = {"exit_codes": [42, 43], "action": "retry"}
+    job = cluster.submit(name="again", command=["sh", "-c", "sleep 1; exit 42"], retries=2, retry_rules=[rule])
+    ended = cluster.reaches(job, "FAILED")
+    assert (ended.exit_code, ended.attempt) == (42, 3)
+    other = cluster.submit(name="never", command=["sh", "-c", "sleep 1; exit 3"], retries=2, retry_rules=[rule])
+    ended = cluster.reaches(other, "FAILED")
+    assert (ended.exit_code, ended.reason, ended.attempt) == (3, "ended with exit code 3", 1)
+
+
+def test_a_lost_node_starts_the_whole_job_again_elsewhere(cluster: World) -> None:
+    job = cluster.submit(name="gang", accelerators=H100 | {"count": 32}, retries=1)
+    cluster.reaches(job, "RUNNING")
+    lost = cluster.hosts(job)[0]
+    cluster.lab.taint(lost, LOST)
+    try:
+        cluster.reaches(job, "RUNNING", attempt=2)
+        hosts = cluster.hosts(job)
+        assert len(hosts) == 4 and lost not in hosts
+    finally:
+        cluster.lab.taint(lost)
+
+
+def test_a_lost_node_ends_a_job_without_retries(cluster: World) -> None:
+    job = cluster.submit(name="once", accelerators=H100 | {"count": 16})
+    cluster.reaches(job, "RUNNING")
+    lost = cluster.hosts(job)[1]
+    cluster.lab.taint(lost, LOST)
+    try:
+        assert cluster.reaches(job, "NODE_FAIL").reason.startswith("its nodes were taken")
+    finally:
+        cluster.lab.taint(lost)
+
+
+def test_a_job_ends_well_is_read_and_is_cancelled(cluster: World) -> None:
+    job = cluster.submit(name="talk", command=["true"], accelerators={"count": 16}, array=2)
+    assert cluster.reaches(job, "COMPLETED").exit_code == 0
+    assert cluster.supercloud("logs", str(job)).splitlines() == ["hello", "loss 2.5"] * 4
+    gone = cluster.submit(name="gone", accelerators={"count": 16})
+    cluster.hosts(gone)
+    assert cluster.supercloud("cancel", str(gone)).endswith("CANCELLED")
+
+
+def _pod(**spec: str) -> dict[str, object]:
+    main = {"name": "main", "image": "registry.example.com/a:1"}
+    return {"containers": [main], "restartPolicy": "Never", **spec}
+
+
+QUEUE = "scheduling.volcano.sh/queue-name"
+ROADS = [
+    ("another's queue", {QUEUE: "llm"}, _pod(schedulerName="volcano"), "own queue"),
+    ("the queue of nobody", {}, _pod(schedulerName="volcano"), "own queue"),
+    ("no queue", {QUEUE: "vision"}, _pod(), "schedulerName must be volcano"),
+    ("above all", {QUEUE: "vision"}, _pod(schedulerName="volcano", priorityClassName="system-node-critical"),
+     "priorityClassName"),
+    ("its own", {QUEUE: "vision"}, _pod(schedulerName="volcano"), ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("notes", "spec", "refusal"), [road[1:] for road in ROADS], ids=[road[0] for road in ROADS])
+def test_a_pod_reaches_its_own_queue_only(cluster: World, notes: dict[str, str], spec: dict[str, object],
+                                          refusal: str) -> None:  # fmt: skip
+    bob = Api(Cluster(config_file=cluster.lab.kubeconfig_of("bob", "vision")))
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "road", "annotations": notes}, "spec": spec}
+    if not refusal:
+        bob.post("/api/v1/namespaces/vision/pods", pod, dryRun="All")
+        return
+    with pytest.raises(Refusal, match=refusal):
+        bob.post("/api/v1/namespaces/vision/pods", pod, dryRun="All")
+
+
+def test_a_job_reaches_its_own_queue_and_namespace_only(cluster: World) -> None:
+    number = cluster.submit(name="own", tenant="vision", kubeconfig=cluster.lab.kubeconfig_of("bob", "vision"))
+    there = cluster.objects(number)
+    body = {"apiVersion": there["apiVersion"], "kind": "Job", "metadata": {"name": "thief"}, "spec": there["spec"]}
+    bob = Api(Cluster(config_file=cluster.lab.kubeconfig_of("bob", "vision")))
+    for changed, space, refusal in (({"queue": "llm"}, "vision", "own queue"), ({}, "llm", "cannot create resource"),
+                                    ({"priorityClassName": "system-node-critical"}, "vision", "priority")):  # fmt: skip
+        with pytest.raises(Refusal, match=refusal):
+            bob.post(JOBS.format(space), body | {"spec": there["spec"] | changed}, dryRun="All")
+    bob.post(JOBS.format("vision"), body, dryRun="All")
