@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+import yaml
 from kube_world import SPEC, World
 
 from supercloud.jobs.engines.kubernetes.api import Api, Cluster, Refusal
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
+from supercloud.plan.kubernetes.levels import place_of, tiers_of
+from supercloud.plan.resolve import resolve
 from supercloud.spec.fleet import Connection
+from supercloud.spec.loader import loads
+from supercloud.targets import render
 
 H100, GB200 = {"type": "h100"}, {"type": "gb200"}
 LOST = {"key": "broken", "value": "yes", "effect": "NoExecute"}
@@ -91,7 +96,7 @@ def test_a_higher_priority_takes_the_place_and_gives_it_back(cluster: World) -> 
     cluster.reaches(low, "RUNNING")
     high = cluster.submit(name="high", accelerators=H100 | {"count": 128}, priority="high")
     cluster.reaches(high, "RUNNING")
-    assert cluster.record(low).state == "QUEUED"
+    cluster.reaches(low, "QUEUED")
     cluster.supercloud("cancel", str(high))
     assert cluster.reaches(low, "RUNNING").attempt >= 2
 
@@ -185,3 +190,36 @@ def test_a_job_reaches_its_own_queue_and_namespace_only(cluster: World) -> None:
         with pytest.raises(Refusal, match=refusal):
             bob.post(JOBS.format(space), body | {"spec": there["spec"] | changed}, dryRun="All")
     bob.post(JOBS.format("vision"), body, dryRun="All")
+
+
+CLOUD = """\
+name: cloud
+site: {kind: aws, region: us-east-1, zones: [us-east-1a]}
+scheduler: {kind: kubernetes, version: "1.36", queue: volcano}
+pools: [{name: train, machine: p5.48xlarge, nodes: 4}]
+"""
+
+
+def test_levels_of_a_cloud_are_found_by_its_labels(volcano: World) -> None:
+    """The rendered configuration of its controllers, read by them; tiers are counted as jobs count them. The last test,
+    as these levels are no part of the cluster of the others."""
+    plan = resolve(loads(CLOUD))
+    values = yaml.safe_load(render(plan, "kubernetes")["charts/volcano.yaml"])["custom"]["controller_config_override"]
+    labels, tiers = place_of(plan, plan.pools[0]).labels[:-1], tiers_of(plan)
+    assert len(labels) == 3
+    lab = volcano.lab
+    for number, host in enumerate(list(volcano.plan.pools[0].hosts)[:4]):
+        groups = {label: f"{level}-{number // 2 ** (2 - level)}" for level, label in enumerate(labels)}
+        lab.api.patch(f"/api/v1/nodes/{host}", {"metadata": {"labels": groups}})
+    lab.apply({"apiVersion": "v1", "kind": "ConfigMap", "data": {"volcano-controller.conf": yaml.safe_dump(values)},
+               "metadata": {"name": "volcano-controller-configmap", "namespace": "volcano-system"}})  # fmt: skip
+
+    def found() -> dict[str, int]:
+        nodes = lab.api.pages("/apis/topology.volcano.sh/v1alpha1/hypernodes")
+        counted: dict[str, int] = {}
+        for item in nodes:
+            if item["spec"]["tierName"] in labels:
+                counted[item["spec"]["tierName"]] = item["spec"]["tier"]
+        return counted
+
+    lab.until(lambda: found() == tiers)

@@ -175,14 +175,19 @@ class KubernetesEngine:
     def waiting(self) -> Sequence[Waiting]:
         """What waits for nodes, of everybody, in the queues that are there."""
         found: list[Waiting] = []
-        for look in (lambda: waiting_work(workloads(self.api, "workloads")),
-                     lambda: waiting_jobs(self.api.pages(f"/apis/{VOLCANO}/jobs"))):  # fmt: skip
+        for look in (self._workloads, self._volcano_jobs):
             try:
                 found += look()
             except Refusal as refusal:
                 if refusal.code != 404:
                     raise
         return found
+
+    def _workloads(self) -> list[Waiting]:
+        return waiting_work(workloads(self.api, "workloads"))
+
+    def _volcano_jobs(self) -> list[Waiting]:
+        return waiting_jobs(self.api.pages(f"/apis/{VOLCANO}/jobs"))
 
     def read_log(self, key: str, offset: int) -> bytes:
         """What its pods printed, over all attempts as far as somebody was reading."""
