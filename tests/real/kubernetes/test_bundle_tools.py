@@ -218,6 +218,16 @@ def test_helm_takes_the_values(key: str, tmp_path: Path) -> None:
     assert not list(unknown(yaml.safe_load(values) or {}, known))
 
 
+@pytest.mark.parametrize("key", [key for key, (chart, _, _) in CHARTED.items() if chart.name == "volcano"])
+def test_volcano_can_read_what_its_chart_makes_of_our_configuration(key: str, tmp_path: Path) -> None:
+    """A template may quote a text once more, and the program then reads a text where it looks for fields."""
+    found = {name: yaml.safe_load(text) for item in by_kind(templated(*CHARTED[key], tmp_path), "ConfigMap").values()
+             for name, text in (item.get("data") or {}).items() if name.endswith(".conf")}  # fmt: skip
+    assert found["volcano-scheduler.conf"]["tiers"]
+    given = yaml.safe_load(CHARTED[key][2])["custom"]
+    assert (found.get("volcano-controller.conf") or {}) == given.get("controller_config_override", {})
+
+
 def unknown(given: Json, known: Json, path: str = "") -> Iterator[str]:
     """Values that a chart's own do not have; below an empty default anything goes."""
     for name, value in given.items():

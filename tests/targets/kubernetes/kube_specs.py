@@ -43,14 +43,21 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "roce": {"fabrics": [{"name": "compute", "kind": "roce", "shape": "clos", "switch": "nvidia-sn5600", "su": 4}]},
     "claims": {
         "scheduler": {"kind": "kubernetes", "version": "1.36", "devices": "claims"},
-        "pools": [{"name": "train", "machine": "dgx-h100", "nodes": 64, "fabrics": ["compute"]},
-                  {"name": "rack", "machine": "dgx-gb200", "nodes": 36}],
+        "pools": [
+            {"name": "train", "machine": "dgx-h100", "nodes": 64, "fabrics": ["compute"]},
+            {"name": "rack", "machine": "dgx-gb200", "nodes": 36},
+        ],
     },
     "amd": {"pools": [{"name": "mi", "machine": "mi300x-8gpu", "nodes": 16}], "fabrics": []},
     "sliced": {
         "pools": [
-            {"name": "train", "machine": "dgx-h100", "nodes": 8, "fabrics": ["compute"],
-             "slicing": {"mig": {"1g.10gb": 7}, "accelerators": 4}},
+            {
+                "name": "train",
+                "machine": "dgx-h100",
+                "nodes": 8,
+                "fabrics": ["compute"],
+                "slicing": {"mig": {"1g.10gb": 7}, "accelerators": 4},
+            },
             {"name": "shared", "machine": "dgx-h100", "nodes": 4, "slicing": {"shards": 4}},
         ]
     },
@@ -78,23 +85,33 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "levels-volcano": {"scheduler": {"kind": "kubernetes", "version": "1.36", "queue": "volcano", "levels": ["su"]}},
     "neuron": {
         "site": {"kind": "aws", "region": "us-east-2", "zones": ["us-east-2a"]},
-        "pools": [{"name": "train", "machine": "trn2.48xlarge", "nodes": 16, "fabrics": ["compute"]},
-                  {"name": "serve", "machine": "inf2.48xlarge", "nodes": 4}],
-        "fabrics": [{"name": "compute", "kind": "efa"}], "storage": [], "facility": None,
+        "pools": [
+            {"name": "train", "machine": "trn2.48xlarge", "nodes": 16, "fabrics": ["compute"]},
+            {"name": "serve", "machine": "inf2.48xlarge", "nodes": 4},
+        ],
+        "fabrics": [{"name": "compute", "kind": "efa"}],
+        "storage": [],
+        "facility": None,
     },
     "aws": {
         "site": {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a"]},
         "pools": [{"name": "train", "machine": "p5.48xlarge", "nodes": 16, "fabrics": ["compute"]}],
         "fabrics": [{"name": "compute", "kind": "efa"}],
         "storage": [
-            {"name": "scratch", "kind": "lustre", "capacity": "62400 GiB", "throughput_per_tib": "250 MB/s",
-             "mount": "/fsx"},
+            {
+                "name": "scratch",
+                "kind": "lustre",
+                "capacity": "62400 GiB",
+                "throughput_per_tib": "250 MB/s",
+                "mount": "/fsx",
+            },
             {"name": "home", "kind": "nfs", "capacity": "1 TiB", "mount": "/home"},
             {"name": "data", "kind": "object"},
         ],
         "facility": None,
     },
-}  # fmt: skip
+}
+VARIANTS["aws-volcano"] = VARIANTS["aws"] | VARIANTS["volcano"]  # fmt: skip
 
 
 # clouds whose own machines are not in the catalog: their paths are exercised with machines that are made up

@@ -31,8 +31,7 @@ def test_the_queue_is_told_of_chosen_levels_only() -> None:
 
 def test_volcano_finds_the_levels_of_a_cloud_by_its_labels() -> None:
     """Outermost first and down to the host, as its discovery reads them; not as text, which its chart would quote."""
-    scheduler = {"kind": "kubernetes", "version": "1.36", "queue": "volcano"}
-    bundle = render(planned(VARIANTS["aws"] | {"scheduler": scheduler}), "kubernetes")
+    bundle = render(planned(VARIANTS["aws-volcano"]), "kubernetes")
     said = yaml.safe_load(bundle["charts/volcano.yaml"])["custom"]["controller_config_override"]
     [source] = said["networkTopologyDiscovery"]
     [labels] = source["config"]["networkTopologyTypes"].values()
