@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sysconfig
 from collections.abc import Callable
@@ -60,6 +61,50 @@ def test_scripts_are_good_shell(job: Make, wish: str, home: str) -> None:
             command = [SHELLCHECK, "-s", shell, "-e", "SC2016,SC2034", "-"]
             done = subprocess.run(command, input=text, text=True, capture_output=True)
             assert done.returncode == 0, done.stdout
+
+
+STANDS = """\
+scontrol() { echo "$*" >>"$said"; [ "$1" != requeue ]; }
+srun() {
+    while [ "$1" != sh ]; do shift; done
+    export SLURM_LOCALID=0 SLURM_NTASKS=2
+    SLURM_PROCID=1 SLURM_NODEID=1 setsid "$@" & other=$!
+    SLURM_PROCID=0 SLURM_NODEID=0 "$@"
+    code=$?
+    [ $code = 0 ] || kill -TERM -- -$other
+    wait $other; last=$?
+    return $((code > last ? code : last))
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "told"), [("exit 42", 42), ("exit 7", 7), ("kill -9 $$", 137), ("kill -USR1 $$", 138)]
+)
+def test_the_code_of_the_task_that_failed_first_is_told(job: Make, tmp_path: Path, first: str, told: int) -> None:
+    """Slurm ends the others, and srun tells the highest code: that of those it ended."""
+    program = ["sh", "-c", f'[ "$RANK" = 1 ] || {{ {first}; }}; sleep 20']
+    asked = job(program, retries=1, retry_rules=[{"exit_codes": [42], "action": "retry"}])
+    (tmp_path / "k").mkdir()
+    said = tmp_path / "said"
+    text = STANDS + script(asked, AT, "k", str(tmp_path))
+    env = {"PATH": "/usr/bin:/bin", "SLURM_JOB_ID": "5", "SLURM_JOB_NODELIST": "n", "said": str(said)}
+    done = subprocess.run(["bash", "-c", text], env=env, capture_output=True, text=True, timeout=15)
+    assert done.returncode == told, done.stderr
+    assert ("requeue 5" in said.read_text()) == (told == 42)
+    assert not list((tmp_path / "k").iterdir()), "nothing is left"
+
+
+def test_a_task_that_is_told_to_end_leaves_no_code(job: Make, tmp_path: Path) -> None:
+    """It may go on after a signal, to write a checkpoint, and ends as it likes."""
+    asked = job(["sh", "-c", "trap 'sleep 0.2; echo saved; exit 5' TERM USR1; kill -TERM $PPID $$; sleep 1 & wait"])
+    (tmp_path / "k").mkdir()
+    task = shlex.split(
+        script(asked, AT, "k", str(tmp_path)).partition("\nsrun")[2].partition('\ncode=$?\n[ "$code"')[0]
+    )
+    env = {"PATH": "/usr/bin:/bin", "SUPERCLOUD_FAILED": str(tmp_path / "code"), "SLURM_PROCID": "0"}
+    done = subprocess.run(task[task.index("sh") :], env=env, capture_output=True, text=True, timeout=15)
+    assert (done.returncode, done.stdout) == (5, "saved\n") and not (tmp_path / "code").exists()
 
 
 def test_a_later_launch_has_later_epochs(job: Make) -> None:

@@ -62,7 +62,8 @@ tenant: llm
 """
 FAILING = f"""\
 name: fails
-command: [sh, -c, 'echo "rank $RANK of $WORLD_SIZE"; [ "$RANK" = 1 ] || {{ sleep 2; exit 3; }}']
+command: [sh, -c, 'echo "rank $RANK of $WORLD_SIZE"; i=0;
+  while [ $RANK = 1 ] || [ $i -lt 200000 ]; do i=$((i+1)); done; exit 3']
 image: {IMAGE}
 accelerators: {{type: h100, count: 16}}
 tenant: llm
@@ -118,7 +119,7 @@ def test_the_same_file_everywhere_is_one_list(jobs: Jobs) -> None:
 
 
 def test_one_task_that_fails_fails_the_job_everywhere(jobs: Jobs) -> None:
-    """The other one ended well before; what it said is not lost."""
+    """Its code is told, not that of the other one, which is ended because of it; what both said is not lost."""
     numbers = {way: jobs.submit(FAILING, *words, on=on) for way, (on, words) in WAYS.items()}
     jobs.wait(*numbers.values(), timeout=180)
     for way, number in numbers.items():

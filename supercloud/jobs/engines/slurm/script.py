@@ -26,9 +26,25 @@ __all__ = ["script"]
 _TASK = """\
 export RANK="$SLURM_PROCID" LOCAL_RANK="$SLURM_LOCALID" NODE_RANK="$SLURM_NODEID" WORLD_SIZE="$SLURM_NTASKS"
 export SUPERCLOUD_NODE_RANK="$SLURM_NODEID"
-exec "$@"
 """
-_TASK_WORDS = ("sh", "-c", _TASK, "sh")
+_ALONE = 'exec "$@"\n'
+# srun tells the highest code, which is that of the tasks it ends when one fails: the first to fail leaves its own.
+_FIRST = """\
+trap ended=1 HUP INT TERM
+trap : USR1 USR2
+"$@" && exit
+code=$?
+[ -n "${ended-}" ] || (set -C && echo "$code" >"$SUPERCLOUD_FAILED") 2>/dev/null
+exit "$code"
+"""
+# A name that nobody has looked up before: NFS remembers for a while what was not there.
+_ONCE = 'SUPERCLOUD_FAILED="$SUPERCLOUD_FAILED-$SLURM_JOB_ID-${SLURM_RESTART_COUNT:-0}"\n'
+_TOLD = """\
+code=$?
+[ "$code" = 0 ] || read -r code 2>/dev/null <"$SUPERCLOUD_FAILED"
+rm -f "$SUPERCLOUD_FAILED"
+exit "$code"
+"""
 
 _SECRET = """\
 supercloud_secret() {
@@ -57,8 +73,10 @@ def script(job: JobSpec, placement: Placement, key: str, home: str, move: bool =
     if job.image:
         body = "\n".join((*choice(job, _path(home)), _contained(job, placement)))
     elif job.command:
-        body = shlex.join((*_srun(job, placement), *_TASK_WORDS, *job.command))
+        body = shlex.join((*_srun(job, placement), *_task(job, placement), *job.command))
     body = body if body.endswith("\n") else body + "\n"
+    if _several(job, placement):
+        body = f"export SUPERCLOUD_FAILED={_path(home, f'{key}/failed')}\n{_ONCE}{body}{_TOLD}"
     return "\n".join(lines) + "\n" + "".join(_guarded(job, body))
 
 
@@ -103,8 +121,18 @@ def _contained(job: JobSpec, placement: Placement) -> str:
     if job.script:
         srun = ("srun", "--nodes=1", "--ntasks=1")
         program, feed = fed(job.script)
-    words = f'{shlex.join(srun)} "${{container[@]}}" {shlex.join(_TASK_WORDS)} "${{inside[@]}}" {shlex.join(program)}'
+    task = shlex.join(_task(job, placement))
+    words = f'{shlex.join(srun)} "${{container[@]}}" {task} "${{inside[@]}}" {shlex.join(program)}'
     return f"{words} {feed}" if feed else words
+
+
+def _several(job: JobSpec, placement: Placement) -> bool:
+    return not job.script and placement.nodes * job.tasks_per_node > 1
+
+
+def _task(job: JobSpec, placement: Placement) -> tuple[str, ...]:
+    """The words before the program of each task."""
+    return ("sh", "-c", _TASK + (_FIRST if _several(job, placement) else _ALONE), "sh")
 
 
 def _srun(job: JobSpec, placement: Placement) -> tuple[str, ...]:
