@@ -22,6 +22,9 @@ pools: [{{name: tiny, machine: dgx-h100, nodes: 2}}]
 """
 
 
+HUNG_UP = "Zero Bytes were transmitted or received"
+
+
 def bundle(folder: Path, slurm: Slurm) -> Path:
     return written(SPEC.format(release=slurm.release), folder).folder
 
@@ -39,6 +42,10 @@ def test_labs_with_nodes_of_the_same_names_run_side_by_side(
             lab.wait_nodes("tiny-[0001-0002]", 2)
             names = lab.run("srun -N2 --gpus-per-node=8 hostname | sort", user="lab").stdout.split()
             assert names == ["tiny-0001", "tiny-0002"]
+        # what the lab takes for a command that was ended (complaints.py) is what 22.05 says of one that hangs up
+        host = one.run("scontrol show config | sed -n 's/^SlurmctldHost.* = \\([^ (]*\\).*/\\1/p'").stdout.split()[0]
+        one.run(f"bash -c 'exec 3<>/dev/tcp/{host}/6817; exec 3>&-'")
+        one.wait_for("a word on it", lambda: HUNG_UP in one.log("slurmctld"))
 
 
 def test_a_dead_daemon_ends_the_wait(slurm_2205: Slurm, tmp_path: Path) -> None:
