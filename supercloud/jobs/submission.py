@@ -21,7 +21,7 @@ class Submission:
     argv: tuple[str, ...]
     """The program that is started, with its arguments; no shell reads them."""
     stdin: str = ""
-    """A script that goes with it."""
+    """A script that goes with it, or an object as JSON."""
     env: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str | int | float] = field(default_factory=dict)
     """What else the engine needs to know."""
@@ -30,7 +30,7 @@ class Submission:
         lines = [f"# {name}: {value}" for name, value in sorted(self.settings.items())]
         lines += [f"{name}={shlex.quote(value)}" for name, value in sorted(self.env.items())]
         lines.append(shlex.join(self.argv))
-        return "\n".join(lines) + "\n" + (f"\n{self.stdin}" if self.stdin else "")
+        return "\n".join(lines) + "\n" + (f"\n{_shown(self.stdin)}" if self.stdin else "")
 
     def to_json(self) -> str:
         """As text that :meth:`of_json` reads."""
@@ -56,3 +56,12 @@ class Status:
     started: float | None = None
     """Seconds since 1970, as are all times here."""
     ended: float | None = None
+
+
+def _shown(text: str) -> str:
+    """An object as people write it; whatever reads the one reads the other."""
+    if not text.startswith("{"):
+        return text
+    import yaml
+
+    return str(yaml.safe_dump(json.loads(text), sort_keys=False, allow_unicode=True, width=120))

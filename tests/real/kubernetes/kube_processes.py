@@ -35,11 +35,11 @@ class Processes:
         self.running: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, name: str, flags: Mapping[str, object], env: Mapping[str, str] | None = None) -> None:
-        """Start a program; it ends with the lab, whatever becomes of it."""
-        words = [f"--{flag}={value}" for flag, value in flags.items()]
+        """Start a program; it ends with the lab, or with this process (its main thread), whatever becomes of it."""
+        words = ["setpriv", "--pdeathsig=KILL", self.programs / name, *(f"--{k}={value}" for k, value in flags.items())]
         with open(self.folder / f"{name}.log", "wb") as log:
             self.running[name] = subprocess.Popen(
-                [self.programs / name, *words], stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=self.folder,
+                words, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=self.folder,
                 start_new_session=True, env={**os.environ, "GOGC": "200", **(env or {})},
             )  # fmt: skip
 

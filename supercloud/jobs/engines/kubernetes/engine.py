@@ -58,7 +58,7 @@ class KubernetesEngine:
         kind = next(kind for kind in KINDS.values() if kind.queue == pods.queue)
         context = (f"--context={self._context}",) if self._context else ()
         body = kind.make(job, placement, pods, key)
-        text = json.dumps(body, indent=2, ensure_ascii=False) + "\n"  # as YAML it takes longer than all the rest
+        text = json.dumps(body)  # as YAML it takes longer than all the rest
         return Submission(key, ("kubectl", *context, "create", "--filename=-"), text,
                           settings={"array": job.array} if job.array else {})  # fmt: skip
 
