@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from bundles import written
+from complaints import complaints
 from installed import Slurm
 from lab import Lab, LabError
 
@@ -20,9 +21,6 @@ site: {{kind: onprem, location: stockholm}}
 scheduler: {{kind: slurm, version: "{release[0]:02d}.{release[1]:02d}", accounting: false}}
 pools: [{{name: tiny, machine: dgx-h100, nodes: 2}}]
 """
-
-
-HUNG_UP = "Zero Bytes were transmitted or received"
 
 
 def bundle(folder: Path, slurm: Slurm) -> Path:
@@ -42,10 +40,18 @@ def test_labs_with_nodes_of_the_same_names_run_side_by_side(
             lab.wait_nodes("tiny-[0001-0002]", 2)
             names = lab.run("srun -N2 --gpus-per-node=8 hostname | sort", user="lab").stdout.split()
             assert names == ["tiny-0001", "tiny-0002"]
-        # what the lab takes for a command that was ended (complaints.py) is what 22.05 says of one that hangs up
-        host = one.run("scontrol show config | sed -n 's/^SlurmctldHost.* = \\([^ (]*\\).*/\\1/p'").stdout.split()[0]
-        one.run(f"bash -c 'exec 3<>/dev/tcp/{host}/6817; exec 3>&-'")
-        one.wait_for("a word on it", lambda: HUNG_UP in one.log("slurmctld"))
+
+
+def test_what_slurm_says_of_one_who_hangs_up(slurm_2205: Slurm, tmp_path: Path) -> None:
+    """Before it has asked, and before it is answered: what complaints.py takes for a command that was ended."""
+    with Lab(bundle(tmp_path, slurm_2205)) as lab:
+        lab.start(nodes="")
+        host = lab.run("scontrol show config | sed -n 's/^SlurmctldHost.* = \\([^ (]*\\).*/\\1/p'").stdout.split()[0]
+        lab.run(f"bash -c 'exec 3<>/dev/tcp/{host}/6817; exec 3>&-'")
+        lab.wait_for("the first word", lambda: "Zero Bytes were transmitted or received" in lab.log("slurmctld"))
+        lab.run("pkill -STOP slurmctld; timeout -s KILL 1 scontrol ping; pkill -CONT slurmctld", check=False)
+        lab.wait_for("the second", lambda: "msg_type=8001: Unexpected missing socket error" in lab.log("slurmctld"))
+        assert not complaints(lab)
 
 
 def test_a_dead_daemon_ends_the_wait(slurm_2205: Slurm, tmp_path: Path) -> None:
