@@ -71,7 +71,8 @@ srun() {
     SLURM_PROCID=1 SLURM_NODEID=1 setsid "$@" & other=$!
     SLURM_PROCID=0 SLURM_NODEID=0 "$@"
     code=$?
-    [ $code = 0 ] || kill -TERM -- -$other
+    until kill -0 -- -$other 2>/dev/null; do :; done
+    while kill -TERM -- -$other 2>/dev/null; do sleep 0.1; done
     wait $other; last=$?
     return $((code > last ? code : last))
 }
