@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
+from typing import Any, Generic, TypeVar
 
 from ..primitives.quantity import Mass, Power
 
 __all__ = ["Fit", "Limits", "Run", "fit", "racks_for", "share_out"]
+
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +52,10 @@ def _times(whole: Fraction, part: Fraction) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Run(Generic[Key]):
     """Equal things of one kind, in order."""
 
-    key: object
+    key: Key
     """Whatever the caller knows them by."""
     first: int
     count: int
@@ -70,7 +73,7 @@ class Limits:
     power: Power | None = None
     things: int | None = None
 
-    def holds(self, content: Sequence[Run]) -> bool:
+    def holds(self, content: Sequence[Run[Any]]) -> bool:
         """Whether a rack with these things is within all limits; one thing alone may be beyond the power."""
         count = sum(run.count for run in content)
         if sum(run.units * run.count for run in content) > self.units or (self.things and count > self.things):
@@ -86,7 +89,7 @@ class Limits:
         )
 
 
-def racks_for(runs: Sequence[Run], limits: Limits) -> int:
+def racks_for(runs: Sequence[Run[Any]], limits: Limits) -> int:
     """The fewest racks that hold things of different size in their order, by units, power, and number of things.
 
     No rack is left empty, and a thing beyond the power of a rack has one.
@@ -96,7 +99,7 @@ def racks_for(runs: Sequence[Run], limits: Limits) -> int:
     return len(_filled(runs, limits))
 
 
-def share_out(runs: Sequence[Run], racks: int, limits: Limits | None = None) -> list[list[Run]]:
+def share_out(runs: Sequence[Run[Key]], racks: int, limits: Limits | None = None) -> list[list[Run[Key]]]:
     """The same things in the same order over so many racks: evenly by number where that keeps to the limits, else so
     that the fullest is as little full as can be."""
     even = _evenly(runs, racks)
@@ -117,11 +120,11 @@ def share_out(runs: Sequence[Run], racks: int, limits: Limits | None = None) -> 
 _STEPS = 256
 
 
-def _filled(runs: Sequence[Run], limits: Limits) -> list[list[Run]]:
+def _filled(runs: Sequence[Run[Key]], limits: Limits) -> list[list[Run[Key]]]:
     """Rack after rack, each as full as the limits allow; a rack holds one thing at least."""
     scale = lcm(*(run.power.base.denominator for run in runs))  # whole numbers: there are thousands of racks
     most = int(limits.power.base * scale) if limits.power else None
-    result: list[list[Run]] = []
+    result: list[list[Run[Key]]] = []
     units = power = things = 0
     for run in runs:
         at, each = 0, int(run.power.base * scale)
@@ -146,14 +149,14 @@ def _filled(runs: Sequence[Run], limits: Limits) -> list[list[Run]]:
     return result
 
 
-def _evenly(runs: Sequence[Run], racks: int) -> list[list[Run]]:
+def _evenly(runs: Sequence[Run[Key]], racks: int) -> list[list[Run[Key]]]:
     total = sum(run.count for run in runs)
-    result: list[list[Run]] = []
+    result: list[list[Run[Key]]] = []
     queue = list(runs)
     at = offset = 0
     for rack in range(racks):
         want = total * (rack + 1) // racks - total * rack // racks
-        content: list[Run] = []
+        content: list[Run[Key]] = []
         while want and at < len(queue):
             run = queue[at]
             take = min(want, run.count - offset)

@@ -77,7 +77,8 @@ def kubernetes_claims(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for facts in facts_of(plan):
         if not isinstance(scheduler, KubernetesScheduler) or scheduler.devices == "plugin":
             continue
-        if facts.release and not facts.release.abilities.claimed_resources:
+        driven = any(stack.driver for stack in facts.stacks.values())  # others keep their device plugin
+        if driven and facts.release and not facts.release.abilities.claimed_resources:
             able = [item for item in catalog.all("kubernetes")
                     if cast(KubernetesRelease, item).abilities.claimed_resources]  # fmt: skip
             yield Finding("kubernetes-claims", "error", "scheduler.devices",
@@ -85,7 +86,7 @@ def kubernetes_claims(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                           "claims hand out, and jobs ask so",
                           f"set scheduler.version to {min(able, key=age).name} or later, or "
                           "devices: plugin")  # fmt: skip
-        if facts.volcano and not facts.volcano.abilities.claimed_resources:
+        if driven and facts.volcano and not facts.volcano.abilities.claimed_resources:
             yield Finding("kubernetes-claims", "error", "scheduler.devices",
                           f"Volcano {facts.volcano.name} gives pods that ask for nvidia.com/gpu nothing of what claims "
                           "hand out, and jobs ask so", "take Kueue, or set devices: plugin")  # fmt: skip

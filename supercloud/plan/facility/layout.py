@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from ...catalog import Machine, Rack
-from ...facility import Limits, Run, share_out
+from ...facility import Limits, share_out
 from ...primitives.quantity import Length, Power
 from ...spec import ClusterSpec
 from ..model import FabricPlan, FacilityPlan, Item, LayoutPlan, PoolPlan, RackGroup, RackPlan
 from .hall import MachineGroup
 from .racking import switch_power
-from .shared_racks import network_runs, server_runs
+from .shared_racks import Things, network_runs, server_runs
 
 __all__ = ["layout_of"]
 
@@ -225,7 +225,7 @@ def _slots(machine: Machine) -> tuple[tuple[str, str, int, int], ...]:
     return _slots_of(machine.rack.name, tuple((slot.what, slot.count, slot.units) for slot in machine.rack.arrangement))
 
 
-def _shared_racks(kind: str, runs: list[Run], hall: FacilityPlan, most: int | None) -> Iterator[_Content]:
+def _shared_racks(kind: str, runs: list[Things], hall: FacilityPlan, most: int | None) -> Iterator[_Content]:
     """Switches and machines fill their racks one after the other, spread evenly over them."""
     index = next((index for index, group in enumerate(hall.racks) if group.kind == kind), None)
     if index is None:
@@ -235,7 +235,7 @@ def _shared_racks(kind: str, runs: list[Run], hall: FacilityPlan, most: int | No
     for content in share_out(runs, group.count, Limits(group.rack.units, group.limit, most)):
         items, unit, power = [], 1, Power(0, "W")
         for run in content:
-            what, of = run.key[0], run.key[1]  # type: ignore[index]
+            what, of = run.key[0], run.key[1]
             items.append(Item(what, of, run.first, run.count, unit, run.units))
             unit += run.units * run.count
             power += run.power * run.count

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
-from ...catalog import Rack, Switch
+from ...catalog import Machine, Rack, Switch
 from ...facility import Heat, Limits, Run, racks_for, share_out
 from ...primitives.quantity import Mass, Power
 from ..model import FabricPlan, RackGroup
 from .hall import MachineGroup, largest
 from .racking import Known, machine_heat, node_power, switch_boxes, switch_heat, switch_power
 
-__all__ = ["network_runs", "server_runs", "shared_group"]
+__all__ = ["Things", "network_runs", "server_runs", "shared_group"]
+
+Things = Run[tuple[Literal["switch", "server"], str, Switch | Machine]]
+"""Switches of a tier (``fabric/tier``) or servers of a group, with what they are."""
 
 
-def network_runs(fabrics: Iterable[FabricPlan], groups: Iterable[RackGroup]) -> list[Run]:
+def network_runs(fabrics: Iterable[FabricPlan], groups: Iterable[RackGroup]) -> list[Things]:
     """Switches that do not stand with the nodes: leaves first, so that racks of leaves come before those of spines."""
     top = {name for group in groups for name in group.top}
     return [
@@ -31,7 +35,7 @@ def network_runs(fabrics: Iterable[FabricPlan], groups: Iterable[RackGroup]) -> 
     ]
 
 
-def server_runs(groups: Sequence[MachineGroup]) -> list[Run]:
+def server_runs(groups: Sequence[MachineGroup]) -> list[Things]:
     """Machines that are in no pool; of unknown size they count as one unit."""
     return [
         Run(("server", item.name, item.machine), 0, item.count, item.machine.body.units or 1, node_power(item.machine))
@@ -40,7 +44,7 @@ def server_runs(groups: Sequence[MachineGroup]) -> list[Run]:
 
 
 def shared_group(
-    kind: str, runs: list[Run], rack: Rack, limit: Power | None, known: Known, declared: int | None = None
+    kind: str, runs: list[Things], rack: Rack, limit: Power | None, known: Known, declared: int | None = None
 ) -> RackGroup | None:
     """Racks of things of different size, shared out evenly by number; ``declared`` racks where that is enough."""
     tall = [run for run in runs if run.units > rack.units]
@@ -49,7 +53,7 @@ def shared_group(
         known.problems.error(
             "rack-fit",
             path,
-            f"{run.key[1]} has {run.units} units, {run.units - rack.units} over the {rack.units} of a {rack.name}",  # type: ignore[index]
+            f"{run.key[1]} has {run.units} units, {run.units - rack.units} over the {rack.units} of a {rack.name}",
             "take a taller rack",
         )
     most = known.facility.management.switches if kind == "network" else None
@@ -69,7 +73,7 @@ def shared_group(
     fullest = max(shared, key=lambda rack: sum(run.power.base * run.count for run in rack))
     heat = Heat()
     for run in fullest:
-        thing, power = run.key[2], run.power * run.count  # type: ignore[index]
+        thing, power = run.key[2], run.power * run.count
         if isinstance(thing, Switch):
             heat += switch_heat(thing, power, known.cooling)
         else:
@@ -91,10 +95,10 @@ def shared_group(
     )
 
 
-def _weights(content: Iterable[Run]) -> Mass | None:
+def _weights(content: Iterable[Things]) -> Mass | None:
     total = Mass(0, "kg")
     for run in content:
-        thing = run.key[2]  # type: ignore[index]
+        thing = run.key[2]
         weight = thing.weight if isinstance(thing, Switch) else thing.body.weight
         if weight is None:
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...plan.model import FacilityPlan, Plan, RackGroup
+from ...primitives.quantity import TemperatureStep
 from .facts import pairs, table
 from .names import plural, power_text
 
@@ -110,8 +111,8 @@ def cooling(plan: Plan) -> str:
     return pairs(data)
 
 
-def _step(step: object) -> str:
-    return str(step) if step is None else f"{step.to('K'):.3g} K"  # type: ignore[attr-defined]
+def _step(step: TemperatureStep | None) -> str:
+    return str(step) if step is None else f"{step.to('K'):.3g} K"
 
 
 def _racks_flow(hall: FacilityPlan) -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -136,9 +137,15 @@ class Lab:
             if ready and not new:
                 yield node["metadata"]["name"]
 
-    def taint(self, node: str, *taints: Json) -> None:
-        """Set a node's taints: NoExecute takes the pods off it."""
-        self.api.patch(f"/api/v1/nodes/{node}", {"spec": {"taints": list(taints)}})
+    @contextmanager
+    def without(self, node: str) -> Iterator[None]:
+        """A node is lost for a while: the pods on it are taken off."""
+        broken = {"key": "broken", "value": "yes", "effect": "NoExecute"}
+        self.api.patch(f"/api/v1/nodes/{node}", {"spec": {"taints": [broken]}})
+        try:
+            yield
+        finally:
+            self.api.patch(f"/api/v1/nodes/{node}", {"spec": {"taints": []}})
 
     # -- people ------------------------------------------------------------------------------------------------------
 

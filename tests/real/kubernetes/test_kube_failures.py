@@ -5,7 +5,6 @@ from __future__ import annotations
 from kube_world import World
 
 PODS = "/api/v1/namespaces/llm/pods"
-LOST = {"key": "broken", "value": "yes", "effect": "NoExecute"}
 
 
 def test_an_exit_code_ends_the_job_and_is_said(cluster: World) -> None:
@@ -33,24 +32,18 @@ def test_a_lost_node_starts_the_whole_job_again_elsewhere(cluster: World) -> Non
     job = cluster.submit(name="gang", accelerators={"type": "h100", "count": 32}, retries=1)
     cluster.reaches(job, "RUNNING")
     lost = cluster.hosts(job)[0]
-    cluster.lab.taint(lost, LOST)
-    try:
+    with cluster.lab.without(lost):
         cluster.reaches(job, "RUNNING", attempt=2)
         hosts = cluster.hosts(job)
         assert len(hosts) == 4 and lost not in hosts
-    finally:
-        cluster.lab.taint(lost)
 
 
 def test_a_lost_node_ends_a_job_without_retries(cluster: World) -> None:
     job = cluster.submit(name="once", accelerators={"type": "h100", "count": 16})
     cluster.reaches(job, "RUNNING")
     lost = cluster.hosts(job)[1]
-    cluster.lab.taint(lost, LOST)
-    try:
+    with cluster.lab.without(lost):
         assert cluster.reaches(job, "NODE_FAIL").reason == "a node was lost under it"
-    finally:
-        cluster.lab.taint(lost)
 
 
 def test_a_cancelled_job_leaves_nothing(cluster: World) -> None:

@@ -16,7 +16,6 @@ QUEUE = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/llm"
 H100 = {"type": "h100"}
 # KWOK takes the sleep for a running program; run here it only tells
 TELLS = ["sh", "-c", 'echo "$SUPERCLOUD_EPOCH"; exit $? # sleep 600']
-LOST = {"key": "broken", "value": "yes", "effect": "NoExecute"}
 
 
 def live_pods(cluster: World, job: int) -> list[dict[str, Any]]:
@@ -53,11 +52,8 @@ def test_what_is_preempted_and_resumed_has_a_higher_epoch(cluster: World) -> Non
         epochs.append(epoch(cluster, low))
     assert epochs == [1, 2, 3]
     lost = cluster.hosts(low)[0]
-    cluster.lab.taint(lost, LOST)  # the JobSet is restarted, and it needs all nodes
-    try:
+    with cluster.lab.without(lost):  # the JobSet is restarted, and it needs all nodes
         cluster.lab.until(lambda: cluster.record(low).attempt >= 4)
-    finally:
-        cluster.lab.taint(lost)
 
     def settled() -> int:
         """The start that the store and all pods agree on, else 0."""

@@ -17,7 +17,6 @@ from supercloud.spec.loader import loads
 from supercloud.targets import render
 
 H100, GB200 = {"type": "h100"}, {"type": "gb200"}
-LOST = {"key": "broken", "value": "yes", "effect": "NoExecute"}
 JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/{}/jobs"
 
 
@@ -123,24 +122,18 @@ def test_a_lost_node_starts_the_whole_job_again_elsewhere(cluster: World) -> Non
     job = cluster.submit(name="gang", accelerators=H100 | {"count": 32}, retries=1)
     cluster.reaches(job, "RUNNING")
     lost = cluster.hosts(job)[0]
-    cluster.lab.taint(lost, LOST)
-    try:
+    with cluster.lab.without(lost):
         cluster.reaches(job, "RUNNING", attempt=2)
         hosts = cluster.hosts(job)
         assert len(hosts) == 4 and lost not in hosts
-    finally:
-        cluster.lab.taint(lost)
 
 
 def test_a_lost_node_ends_a_job_without_retries(cluster: World) -> None:
     job = cluster.submit(name="once", accelerators=H100 | {"count": 16})
     cluster.reaches(job, "RUNNING")
     lost = cluster.hosts(job)[1]
-    cluster.lab.taint(lost, LOST)
-    try:
+    with cluster.lab.without(lost):
         assert cluster.reaches(job, "NODE_FAIL").reason.startswith("its nodes were taken")
-    finally:
-        cluster.lab.taint(lost)
 
 
 def test_a_job_ends_well_is_read_and_is_cancelled(cluster: World) -> None:

@@ -92,6 +92,15 @@ def test_starts_are_counted_where_somebody_can(changes: dict[str, Any]) -> None:
     assert not [item for item in planned(changes).findings if item.check == "kueue-starts"]
 
 
+@pytest.mark.parametrize("more", [{"version": "1.35"}, {"queue": "volcano"}])
+def test_pools_that_keep_their_plugin_need_no_claims(more: dict[str, str]) -> None:
+    """Nothing of theirs is claimed, so no release and no queue is too old for it."""
+    pools = {"pools": [{"name": "mi", "machine": "mi300x-8gpu", "nodes": 8}]}
+    found = [item for item in planned(kubernetes(devices="claims", **more) | pools).findings
+             if item.check == "kubernetes-claims"]  # fmt: skip
+    assert [item.level for item in found] == ["warning"]
+
+
 def test_capacity_that_waits_is_for_gke() -> None:
     pools = [{"name": "train", "machine": "p5.48xlarge", "nodes": 4, "capacity": [{"kind": "flex-start"}]}]
     site = {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a"]}
