@@ -29,6 +29,8 @@ fabrics:
   - {name: compute, kind: roce, shape: fat-tree, switch: nvidia-sn5600, rails: 2, leaf_down: 4, leaf_up: 2, os: frr,
      services: [{name: half, count: 2, links: 1, speed: 200 Gb/s}]}
 """
+# Said when a daemon starts: one that is told of intervals while it still starts may never hear anybody.
+CONFIG = "configure lldp tx-interval 2\nconfigure lldp tx-hold 3\n"  # what is gone is forgotten after 6 s
 FORMS = {"plain": (), "json": ("-f", "json"), "json0": ("-f", "json0"), "keyvalue": ("-f", "keyvalue")}
 End = tuple[str, str]
 
@@ -56,8 +58,10 @@ class Wires:
         run("ip", "-batch", "-", stdin="".join(f"netns add {self.tag}{name}\n" for name in names))
         for one, other in self.links.items():
             self.join(one, other)
+        config = self.folder / "lldpd.conf"
+        config.write_text(CONFIG)
         for name in names:
-            program = f"hostname {name}; exec lldpd -d -u {self.folder}/{name}.sock"
+            program = f"hostname {name}; exec lldpd -d -O {config} -u {self.folder}/{name}.sock"
             self.daemons.append(subprocess.Popen(
                 ["ip", "netns", "exec", self.tag + name, "unshare", "-u", "sh", "-c", program],
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -85,9 +89,6 @@ class Wires:
 
     def not_heard(self, wires: dict[End, End]) -> list[str]:
         """Ends of switches that have not heard who is there, or still know who was."""
-        for name in {name for pair in wires.items() for name, _ in pair}:
-            self.ask(name, "configure", "lldp", "tx-interval", "2")
-            self.ask(name, "configure", "lldp", "tx-hold", "3")  # what is gone is forgotten after 6 s
         wrong = []
         heard = {name: self.ask(name, "-f", "keyvalue", "show", "neighbors") for name in self.switches}
         for one, other in wires.items():
