@@ -26,6 +26,8 @@ class CapacityRule(Part):
     price: Literal["on-demand", "spot", "capacity-block"] | None = None
     """Which list price it is billed at; absent where it has one of its own."""
     id_pattern: Text | None = None
+    id_example: Text | None = None
+    """An identifier as the provider's documentation writes them, where one is needed."""
     reason: Text | None = None
     """Why something is refused."""
 

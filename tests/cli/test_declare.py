@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -129,6 +130,38 @@ def test_init_writes_a_spec_that_plans(cli: Cli, tmp_path: Path) -> None:
     assert cli("init", file)[0] == 2, "an existing file is not overwritten"
     assert cli("init", tmp_path / "x.yaml", "--machine", "dgx-h10")[0] == 2
     assert cli("init", tmp_path / "x.yaml", "--name", "Bad Name")[0] == 2 and not (tmp_path / "x.yaml").exists()
+
+
+FIRST_SPECS = {
+    "dgx-b300": ("infiniband", "stockholm"), "dgx-gb300": ("direct-liquid", "stockholm"),
+    "mi300x-8gpu": ("", "stockholm"), "p5.48xlarge": ("efa", "us-east-1"), "p6-b200.48xlarge": ("efa", "us-"),
+    "trn1.32xlarge": ("efa", "us-"), "g6e.48xlarge": ("efa", "us-"),
+    "inf2.48xlarge": ("", "us-"), "m7g.16xlarge": ("", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("scheduler", ["slurm", "kubernetes"])
+@pytest.mark.parametrize("machine", FIRST_SPECS)
+def test_a_first_spec_is_for_where_the_machine_is(cli: Cli, tmp_path: Path, machine: str, scheduler: str) -> None:
+    file = tmp_path / "cluster.yaml"
+    assert cli("init", file, "--machine", machine, "--scheduler", scheduler)[0] == 0
+    code, out, _ = cli("plan", file)
+    assert code == 0 and "error" not in out, out
+    words, place = FIRST_SPECS[machine]
+    assert re.search(words, file.read_text()) and re.search(rf"(location|region): {place}", file.read_text())
+
+
+def test_a_first_spec_of_what_is_sold_on_request(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    code, _, err = cli("init", file, "--machine", "p6e-gb200.36xlarge", "--nodes", "36")
+    assert code == 2 and "no region is known" in err and "--region" in err
+    assert cli("init", file, "--machine", "p6e-gb200.36xlarge", "--nodes", "36", "--region", "us-east-1")[0] == 0
+    code, out, _ = cli("plan", file)
+    assert code == 0 and "error" not in out, out
+    assert "kind: reservation, id: cr-0123456789abcdef0" in file.read_text()
+    for words in (("p5.48xlarge", "--location", "stockholm"), ("dgx-h100", "--region", "us-east-1")):
+        code, _, err = cli("init", tmp_path / "other.yaml", "--machine", *words)
+        assert code == 2 and "does not go with" in err
 
 
 def test_version_and_bad_usage(cli: Cli) -> None:

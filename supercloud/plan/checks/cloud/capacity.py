@@ -108,7 +108,7 @@ def cloud_capacity_id(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 if rule.id_pattern and not re.fullmatch(rule.id_pattern, ident):
                     yield Finding("cloud-capacity-id", "error", place,
                                   f"{ident!r} is no identifier of a {way.kind} at {provider.name}",
-                                  f"it looks like {rule.id_pattern}")  # fmt: skip
+                                  f"one looks like {rule.id_example or rule.id_pattern}")  # fmt: skip
                 elif seen.get(ident) == path:
                     yield Finding("cloud-capacity-id", "error", place, f"{ident} is named twice in one pool",
                                   "remove one of them")  # fmt: skip
