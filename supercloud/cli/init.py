@@ -58,7 +58,7 @@ def _onprem(facts: Catalog, machine: Machine, location: str | None) -> dict[str,
     made = "infiniband" if kind == "infiniband" else "ethernet"
     switches = [item.name for item in map(facts.switch, facts.names("switches"))
                 if adapter and item.kind == made and item.radix(adapter.speed)]  # fmt: skip
-    methods = machine.heat.methods if machine.heat else ()
+    methods = machine.heat.methods
     return {
         "location": location or "stockholm",
         "fabric": kind if switches else None,

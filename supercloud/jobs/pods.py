@@ -75,7 +75,6 @@ def pods_of(job: JobSpec, plan: Plan, pool: PoolPlan, units: Units, near: Nearne
             raise Refused(f"nobody knows what Kubernetes calls its {pool.accelerator.name}",
                           "give its catalog entry a 'kubernetes' resource name")  # fmt: skip
         resource = resource_of(pool.accelerator.kubernetes, units.kind, units.gres)
-    cpu = pool.machine.cpu
     links = links_of(plan, pool, job.tenant, nodes, _part(per_node, units, pool))
     if links.channel and (near.required or near.segment > 1) and not _claims_in_levels(plan):
         raise Refused(f"its nodes must share a {'scale-up domain' if near.segment > 1 else near.level}, and its "
@@ -84,7 +83,7 @@ def pods_of(job: JobSpec, plan: Plan, pool: PoolPlan, units: Units, near: Nearne
     return Pods(
         queue=scheduler.queue,
         resource=resource,
-        cpus=0 if resource or cpu is None else cpu.threads // 2 + 1,
+        cpus=0 if resource or not pool.threads else pool.threads // 2 + 1,
         level=level,
         tier=tiers.get(level, 0),
         segment_level=segment_level,

@@ -126,6 +126,17 @@ class PoolPlan:
         """Accelerators of the pool."""
         return self.nodes * self.per_node
 
+    @property
+    def threads(self) -> int | None:
+        """Hardware threads of a node that jobs may have; None where nobody sourced how many it has.
+
+        The vCPUs of an instance are its threads; where its cores are not known, a reserved one counts as one of them.
+        """
+        cpu, instance = self.machine.cpu, self.machine.instance
+        if cpu is None:
+            return max(instance.vcpus - self.reserved_cores, 0) if instance else None
+        return max(cpu.threads - self.reserved_cores * cpu.threads_per_core, 0)
+
 
 @dataclass(frozen=True)
 class Group:

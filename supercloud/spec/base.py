@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, WithJsonSchema
 
-__all__ = ["Count", "Flag", "Model", "Name", "Natural", "NodeCount", "Number", "Ratio", "ReleaseText", "Text"]
+__all__ = [
+    "Count",
+    "Flag",
+    "Model",
+    "Name",
+    "Natural",
+    "NodeCount",
+    "Number",
+    "Parameters",
+    "Ratio",
+    "ReleaseText",
+    "Text",
+]
 
 
 class Model(BaseModel):
@@ -27,6 +40,20 @@ def _release(value: object) -> object:
     return getattr(value, "text", value)
 
 
+_COUNTED = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([KMBT])")
+_TIMES = {"K": 3, "M": 6, "B": 9, "T": 12}
+
+
+def _parameters(value: object) -> object:
+    # 70B is how everybody writes the size of a model
+    if not isinstance(value, str):
+        return value
+    said = _COUNTED.fullmatch(value)
+    if said is None:
+        raise ValueError(f"{value!r} is no number of parameters; write 70B, or 70e9")
+    return float(f"{said[1]}e{_TIMES[said[2]]}")
+
+
 Name = Annotated[
     str,
     Field(
@@ -40,6 +67,12 @@ Count = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=1, le=10_000_000)
 NodeCount = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=1, le=1_000_000)]
 Natural = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=0, le=10_000_000)]
 Number = Annotated[float, Field(strict=True, ge=0, le=1e15)]
+Parameters = Annotated[
+    Number,
+    BeforeValidator(_parameters),
+    WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0, "maximum": 1e15},
+                              {"type": "string", "pattern": rf"^{_COUNTED.pattern}$"}]}),
+]  # fmt: skip
 Ratio = Annotated[float, Field(strict=True, ge=0, le=1)]
 Flag = StrictBool
 ReleaseText = Annotated[

@@ -271,6 +271,16 @@ _KIND_WORDS = {
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
 }
+_BOUNDS = {
+    "greater_than": ("gt", "is not more than", "take more"),
+    "greater_than_equal": ("ge", "is less than", "take {} or more"),
+    "less_than": ("lt", "is not less than", "take less"),
+    "less_than_equal": ("le", "is more than", "take {} or less"),
+    "string_too_short": ("min_length", "is shorter than", "take {} characters or more"),
+    "string_too_long": ("max_length", "is longer than", "take {} characters or fewer"),
+    "too_short": ("min_length", "has fewer items than", "give {} or more"),
+    "too_long": ("max_length", "has more items than", "give {} or fewer"),
+}
 
 
 def _explain(item: Any, place: Place, data: Any, model: type[BaseModel]) -> tuple[str, str]:
@@ -291,13 +301,26 @@ def _explain(item: Any, place: Place, data: Any, model: type[BaseModel]) -> tupl
     if kind == "union_tag_not_found":
         return f"{str(context.get('discriminator', 'kind')).strip(chr(39))!r} is missing", "it says which one this is"
     if kind in _KIND_WORDS:
-        hint = "put it in quotes" if kind == "string_type" and isinstance(value, int | float) else ""
-        return f"{_shown(value)} is not {_KIND_WORDS[kind]}", hint
+        return f"{_shown(value)} is not {_KIND_WORDS[kind]}", _remedy(_KIND_WORDS[kind], value, place, data, model)
+    if kind in _BOUNDS:
+        bound, words, cure = _BOUNDS[kind]
+        return f"{_shown(value)} {words} {context[bound]:g}", cure.format(f"{context[bound]:g}")
     if kind == "string_pattern_mismatch":
         return f"{_shown(value)} does not match {context.get('pattern')}", ""
     if kind == "value_error":
         return str(context.get("error", item["msg"])), ""
     return f"{_shown(value)}: {item['msg'][:1].lower()}{item['msg'][1:]}", ""
+
+
+def _remedy(wanted: str, value: object, place: Place, data: Any, model: type[BaseModel]) -> str:
+    """How a value of another kind is written."""
+    if wanted == "a text" and isinstance(value, int | float):
+        return "put it in quotes"
+    if wanted == "a list" and not isinstance(value, Mapping) and value is not None:
+        return f"write [{', '.join(value.split()) if isinstance(value, str) else _shown(value)}]"
+    if wanted == "a mapping" and (fields := _fields_at(model, place, data)):
+        return f"its fields are {', '.join(fields)}"
+    return ""
 
 
 def _fields_at(model: type[BaseModel], place: Place, data: Any) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StrictBool, StrictInt, StrictStr
 
 from ..primitives.quantity import Duration, Rate, Size
-from .base import Count, Flag, Model, Name, Natural, Number, Text
+from .base import Count, Flag, Model, Name, Natural, Number, Parameters, Text
 
 __all__ = ["Checkpoint", "Mount", "Protection", "Servers", "Storage", "Throughput"]
 
@@ -48,8 +48,8 @@ class Protection(Model):
 class Checkpoint(Model):
     """The training state it must take: throughput and capacity follow from it."""
 
-    parameters: Number
-    """Of the model, such as 405.0e+9."""
+    parameters: Parameters
+    """Of the model: 405e9, or 405B."""
     bytes_per_parameter: Number = 14
     """Of the saved state: 14 is bf16 weights with fp32 master weights and both moments of Adam."""
     stall: Duration | None = None

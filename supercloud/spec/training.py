@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from .base import Count, Flag, Model, Number, Ratio
+from .base import Count, Flag, Model, Parameters, Ratio
 
 __all__ = ["ModelShape"]
 
@@ -14,9 +14,9 @@ __all__ = ["ModelShape"]
 class ModelShape(Model):
     """A transformer in numbers. With layers, hidden and sequence the activations are estimated, too."""
 
-    parameters: Annotated[Number, Field(gt=0)]
-    """Of the whole model: 405e9."""
-    expert_parameters: Number = 0
+    parameters: Annotated[Parameters, Field(gt=0)]
+    """Of the whole model: 405e9, or 405B."""
+    expert_parameters: Parameters = 0
     """Those of ``parameters`` that are in experts: expert parallelism divides only these."""
     layers: Count | None = None
     hidden: Count | None = None

@@ -186,3 +186,15 @@ def test_a_cluster_is_a_fleet_of_one(tmp_path: Path) -> None:
         "policy: {minimize: cost, weights: {carbon: 0.2, wait: 0.3}}\n"
     )
     assert load_fleet(file).model.clusters[0].connect is not None
+
+
+def test_a_value_of_another_kind_says_how_it_is_written(tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text("name: t\ncommand: torchrun train.py\naccelerators: 8\nretries: -3\nimage: 24.01\n")
+    with pytest.raises(SpecError) as caught:
+        load_job(file)
+    assert {item.path: item.hint for item in caught.value.findings} == {
+        "command": "write [torchrun, train.py]",
+        "accelerators": "its fields are count, fraction, memory, profile, type",
+        "retries": "take 0 or more", "image": "put it in quotes",
+    }  # fmt: skip

@@ -20,8 +20,8 @@ def node_resources(pool: PoolPlan) -> dict[str, int]:
     """What one node of a pool offers to jobs; memory in MiB. What nobody sourced is not there."""
     found: dict[str, int] = {}
     machine = pool.machine
-    if machine.cpu:
-        found[CPU] = machine.cpu.threads - pool.reserved_cores * machine.cpu.threads_per_core
+    if pool.threads is not None:
+        found[CPU] = pool.threads
     if machine.memory:
         found[MEMORY] = machine.memory.floor("MiB") - pool.reserved_memory.ceil("MiB")
     if pool.accelerator and pool.accelerator.kubernetes:

@@ -71,6 +71,8 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
     ("kubernetes-addresses", {"network": {"cidr": "10.0.0.0/8", "fabrics": "172.16.0.0/12"},
                               "pools": [{"name": "train", "machine": "dgx-h100", "nodes": 60000}], "fabrics": []},
      "error", "network.cidr", "smaller"),
+    ("kubernetes-node-size", {"pools": [{"name": "m", "machine": "management-server", "nodes": 2}], "fabrics": []},
+     "note", "pools[0].machine", "overlay"),
     ("kubernetes-labels", {"pools": [H100 | {"features": ["_odd"]}]}, "error", "pools[0].features[0]", "rename"),
 ]  # fmt: skip
 

@@ -48,6 +48,15 @@ def test_a_cloud_is_asked_for_levels_by_their_words() -> None:
     ]  # fmt: skip
 
 
+def test_threads_of_an_instance_are_its_vcpus() -> None:
+    """Whether or not somebody sourced its processors; those that are reserved are nobody's."""
+    pools = [{"name": "train", "machine": "p5en.48xlarge", "nodes": 4, "reserve": {"cores": 8}}]
+    changes = VARIANTS["aws"] | {"pools": pools, "fabrics": [], "storage": [], "tenants": [{"name": "all"}]}
+    [queue] = by_kind(rendered(changes), "ClusterQueue").values()
+    assert quota(queue, "train", "cpu") == 4 * (192 - 8)
+    assert "kubernetes-node-size" not in {item.check for item in planned(changes).findings}
+
+
 @pytest.mark.parametrize(("machine", "known"), [("p5.48xlarge", True), ("g5.48xlarge", False)])
 def test_only_machines_with_a_place_have_one(machine: str, known: bool) -> None:
     """A node without the label of a level would never be used."""

@@ -9,7 +9,7 @@ from ....plan.model import Plan, PoolPlan
 from ....primitives.quantity import Size
 from ....spec import SlurmScheduler
 
-__all__ = ["is_dynamic", "real_memory", "release_of", "slurm_of", "usable_cpus", "usable_memory"]
+__all__ = ["is_dynamic", "real_memory", "release_of", "slurm_of", "usable_memory"]
 
 
 def slurm_of(plan: Plan) -> SlurmScheduler:
@@ -47,11 +47,3 @@ def usable_memory(pool: PoolPlan) -> int:
     """
     memory = real_memory(pool) or 0
     return max(memory * 95 // 100 - pool.reserved_memory.ceil("MiB"), 0)
-
-
-def usable_cpus(pool: PoolPlan) -> int:
-    """Hardware threads of a node that jobs may have."""
-    cpu, instance = pool.machine.cpu, pool.machine.instance
-    if cpu is None:
-        return max(instance.vcpus - pool.reserved_cores, 0) if instance else 0
-    return cpu.threads - pool.reserved_cores * cpu.threads_per_core

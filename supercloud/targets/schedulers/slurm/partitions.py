@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ....plan.model import Plan, PoolPlan
 from ....spec.scheduler import Partition
 from .conf import Lines, Value, joined, span
-from .given import is_dynamic, release_of, slurm_of, usable_cpus, usable_memory
+from .given import is_dynamic, release_of, slurm_of, usable_memory
 from .gres import accelerator_units
 from .power import prepaid
 from .topology import default_locality, partition_locality
@@ -54,11 +54,11 @@ def _shares(pools: list[PoolPlan]) -> dict[str, Value]:
     by_gpu = {pool.name: sum(accelerator_units(pool).values()) for pool in pools}
     accelerated = [pool for pool in pools if by_gpu[pool.name]]
     if not accelerated:
-        plain = [usable_memory(pool) // usable_cpus(pool) for pool in pools if usable_cpus(pool)]
+        plain = [usable_memory(pool) // pool.threads for pool in pools if pool.threads]
         return {"DefMemPerCPU": min(plain, default=0) or None}
     return {
         "DefMemPerGPU": min(usable_memory(pool) // by_gpu[pool.name] for pool in accelerated) or None,
-        "DefCpuPerGPU": min(usable_cpus(pool) // by_gpu[pool.name] for pool in accelerated) or None,
+        "DefCpuPerGPU": min((pool.threads or 0) // by_gpu[pool.name] for pool in accelerated) or None,
     }
 
 
