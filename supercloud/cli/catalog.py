@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ..errors import InputError
 from .options import Json
 from .output import columns, note, result, result_json
 
@@ -14,11 +15,13 @@ EPILOG = "Example: supercloud catalog machines dgx-h100 · next: name it in a sp
 
 def catalog(
     kind: Annotated[str | None, typer.Argument(help="A kind of thing, such as machines.")] = None,
-    name: Annotated[str | None, typer.Argument(help="One thing of that kind.")] = None,
+    name: Annotated[str | None, typer.Argument(help="One thing of that kind, or a pattern: 'p5*'.")] = None,
     as_json: Json = False,
 ) -> None:
     """List the catalog's kinds, the things of a kind, or everything known of one thing with its sources."""
-    from ..catalog import KINDS, Catalog
+    from fnmatch import filter as matching
+
+    from ..catalog import KINDS, Catalog, Machine
 
     facts = Catalog.default()
     if kind is None:
@@ -29,12 +32,16 @@ def catalog(
         for line in columns((item, str(count)) for item, count in counts.items()):
             result(line)
         note("next: supercloud catalog machines")
-    elif name is None:
-        things = [facts.get(kind, item) for item in facts.names(kind)]
+    elif name is None or set(name) & set("*?["):
+        things = [facts.get(kind, item) for item in matching(facts.names(kind), name or "*")]
+        if not things:
+            raise InputError(f"none of {len(facts.names(kind))} {kind} is called like {name!r}")
         if as_json:
             result_json([thing.model_dump(mode="json", exclude_unset=True) for thing in things])
             return
-        for line in columns((thing.name, thing.title) for thing in things):
+        holds = ((item.accelerators if isinstance(item, Machine) else None) for item in things)
+        for line in columns((item.name, item.title, f"{inside.count} × {inside.type}" if inside else "")
+                            for item, inside in zip(things, holds, strict=True)):  # fmt: skip
             result(line)
         note(f"{len(things)} {kind} · next: supercloud catalog {kind} NAME")
     else:

@@ -106,6 +106,10 @@ def test_catalog(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     code, _, err = cli("catalog", "machines", "dgx-h10")
     assert code == 2 and "did you mean dgx-h100" in err
     assert cli("catalog", "machnies")[0] == 2
+    lines = cli("catalog", "machines", "p5*")[1].splitlines()
+    assert lines and all(line.startswith("p5") for line in lines) and any("8 × h200-sxm" in line for line in lines)
+    code, _, err = cli("catalog", "machines", "q9*")
+    assert code == 2 and "'q9*'" in err
     overlay = tmp_path / "overlay" / "switches"
     overlay.mkdir(parents=True)
     (overlay / "mine.yaml").write_text("name: mine\ntitle: Mine\nsource: [me]\nvendor: me\nkind: ethernet\n")
