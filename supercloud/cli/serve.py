@@ -15,7 +15,7 @@ EPILOG = "Example: supercloud serve fleet.yaml · next: supercloud submit job.ya
 
 def serve(
     on: Annotated[Path, typer.Argument(help="The spec of a fleet, or of a cluster.", metavar="SPEC")],
-    engine: EngineName = "local",
+    engine: EngineName = None,
     via: Via = None,
     every: Annotated[float, typer.Option(min=0.05, help="Seconds between two looks.")] = 5.0,
     move_after: Annotated[float, typer.Option(min=0, help="Seconds a job waits in one place before it may move.")] = 60,
@@ -34,7 +34,8 @@ def serve(
     from .submit import connection_of, fleet_of_one
 
     where = where_of(on, live=False)
-    fleet = where if isinstance(where, Fleet) else fleet_of_one(where, connection_of(engine, via))
+    connection = connection_of(where, engine, via)
+    fleet = where if isinstance(where, Fleet) else fleet_of_one(where, connection)
     store = api.default_store()
     with lock(store.folder):
         broker = Broker(store, fleet, move_after=move_after, lost_after=lost_after, say=note)

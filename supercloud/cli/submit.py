@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 EPILOG = "Example: supercloud submit job.yaml --on cluster.yaml --engine local · next: supercloud wait ID"
 
 Where = Annotated[Path, typer.Option("--on", help="The spec of a cluster or of a fleet.", metavar="SPEC")]
-EngineName = Annotated[str, typer.Option(help="local (this machine), slurm, kubernetes, or another that is installed.")]
+EngineName = Annotated[
+    str | None,
+    typer.Option(
+        help="local (this machine), slurm, kubernetes, or another that is installed. Left out: local, or with "
+        "--via the cluster's own."
+    ),
+]
 Via = Annotated[
     str | None,
     typer.Option(
@@ -29,7 +35,7 @@ Via = Annotated[
 def submit(
     job: JobFile,
     on: Where,
-    engine: EngineName = "local",
+    engine: EngineName = None,
     via: Via = None,
     key: Annotated[str | None, typer.Option(help="Idempotency key: the same key again is the same job.")] = None,
     hold: Annotated[bool, typer.Option("--hold", help="Let the broker start it when there is room.")] = False,
@@ -44,8 +50,8 @@ def submit(
     from .place import where_of
 
     loaded = load_job(job)
-    connection = connection_of(engine, via)
     where = where_of(on, live=False)
+    connection = connection_of(where, engine, via)
     if hold and not isinstance(where, Fleet):
         where = fleet_of_one(where, connection)
     if isinstance(where, Fleet):
@@ -63,16 +69,26 @@ def submit(
     else:
         result(str(held.id))
         after = f"supercloud serve {on}" if held.record.state == "HELD" else f"supercloud wait {held.id}"
-        note(f"job {held.id} ({held.record.name}) is {held.record.state} · next: {after}")
+        own = "" if isinstance(where, Fleet) else where.plan.scheduler.kind
+        here = f" on this machine (on the cluster: --engine {own})" if own and not (engine or via or hold) else ""
+        note(f"job {held.id} ({held.record.name}) is {held.record.state}{here} · next: {after}")
 
 
-def connection_of(engine: str, via: str | None) -> Connection:
-    """A connection from options; raises :class:`InputError` for what is none."""
+def connection_of(where: Cluster | Fleet, engine: str | None, via: str | None) -> Connection:
+    """A connection from options; raises :class:`InputError` for what is none, or where a fleet says it itself."""
     from pydantic import ValidationError
 
     from ..errors import InputError
+    from ..jobs.fleet import Fleet
     from ..spec.fleet import Connection
 
+    if isinstance(where, Fleet):
+        if engine or via:
+            raise InputError(
+                "--engine and --via are for one cluster; those of a fleet say it themselves, under connect:"
+            )
+        return Connection(engine="local")
+    engine = engine or (where.plan.scheduler.kind if via else "local")
     try:
         if via and via.startswith("context:"):
             return Connection(engine=engine, context=via.removeprefix("context:"))

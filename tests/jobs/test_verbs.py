@@ -83,3 +83,11 @@ def test_exit_codes_for_scripts(shell: Shell) -> None:
 def unconnected(shell: Shell) -> str:
     (shell.folder / "plain.yaml").write_text("name: plain\nclusters: [{spec: own.yaml}]\n")
     return "plain.yaml"
+
+
+def test_the_engine_follows_from_how_it_is_reached(shell: Shell) -> None:
+    job = shell.job("{name: a, command: ['true'], time_limit: 1 min}")
+    assert "sbatch" in shell("submit", job, "--on", "own.yaml", "--via", "ssh:nowhere.example", "--dry-run")
+    assert "sbatch" not in shell("submit", job, "--on", "own.yaml", "--dry-run")
+    said = shell("submit", job, "--on", "fleet.yaml", "--engine", "slurm", code=2)
+    assert "under connect:" in said and "COMPLETED" not in shell("jobs"), "a fleet is never submitted to in another way"
