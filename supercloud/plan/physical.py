@@ -41,18 +41,12 @@ def physical_of(
         said = Problems()
         fabrics = with_guids(spec, fabrics_of(spec, pools, catalog, said, others), folder, said)
         facility = facility_of(spec, site, pools, fabrics, catalog, said, servers, folder)
-        found = Others(servers, _units(facility), _rack_nodes(facility) or others.rack_nodes, _joining(spec, fabrics))
+        found = Others(servers, facility.pdus if facility else 0, _rack_nodes(facility) or others.rack_nodes, _joining(spec, fabrics))
         if found == others:
             break
         others = found
     problems.findings += said.findings
     return fabrics, facility
-
-
-def _units(facility: FacilityPlan | None) -> int:
-    """Distribution units that have a name, and so a management port."""
-    groups = facility.racks if facility else ()
-    return sum(group.circuits.count * group.count for group in groups if group.circuits and group.pdu)
 
 
 def _rack_nodes(facility: FacilityPlan | None) -> int | None:

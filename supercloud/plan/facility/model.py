@@ -99,6 +99,13 @@ class FacilityPlan:
         return self._count("compute")
 
     @property
+    def pdus(self) -> int:
+        """Distribution units with a management port: all, where a product of the catalog is named for any of them."""
+        groups = [group for group in self.racks if group.circuits]
+        return sum(group.circuits.count * group.count for group in groups if group.circuits) if any(
+            group.pdu for group in groups) else 0  # fmt: skip
+
+    @property
     def network_racks(self) -> int:
         """Racks that hold switches and service machines."""
         return self._count("network")

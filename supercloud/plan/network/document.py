@@ -29,7 +29,7 @@ class SubnetDocument(_Part):
 
 class RunDocument(_Part):
     name: str
-    """Pool of the nodes, or group of the servers."""
+    """Pool of the nodes, group of the servers or machines; ``pdu``."""
     hosts: str
     addresses: str
     """In the order of the hosts."""
@@ -71,6 +71,13 @@ class ServerLinksDocument(_Part):
     """Addresses from one port of a machine to the next in a block."""
 
 
+class MachinesDocument(_Part):
+    name: str
+    hosts: str
+    addresses: str | None
+    """On the ordinary network, in the order of the hosts; null where they do not hang on it."""
+
+
 class UnderlayDocument(_Part):
     name: str
     """The fabric."""
@@ -89,6 +96,8 @@ class NetworksDocument(_Part):
     switches: list[SwitchRunDocument]
     underlays: list[UnderlayDocument]
     servers: list[ServerLinksDocument]
+    machines: list[MachinesDocument] = []
+    """Service machines: management servers, subnet managers."""
 
 
 def networks_document(networks: NetworksPlan | None) -> NetworksDocument | None:
@@ -102,6 +111,9 @@ def networks_document(networks: NetworksPlan | None) -> NetworksDocument | None:
         switches=[_switches(run) for run in networks.switches],
         underlays=[_underlay(item) for item in networks.underlays],
         servers=[_servers(item) for item in networks.servers],
+        machines=[MachinesDocument(name=item.name, hosts=str(item.hosts),
+                                   addresses=str(item.addresses) if item.addresses else None)
+                  for item in networks.machines],
     )  # fmt: skip
 
 

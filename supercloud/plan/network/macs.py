@@ -23,7 +23,7 @@ def macs_of(
     spec: ClusterSpec, folder: Path, plan: NetworksPlan, pools: tuple[PoolPlan, ...], servers: tuple[ServerGroup, ...],
     problems: Problems,
 ) -> dict[tuple[str, str], str]:  # fmt: skip
-    """(name, network) -> MAC: in-band and bmc of a node or storage server, switch of a switch's management port."""
+    """(name, network) -> MAC: in-band and bmc of a node, server or machine, switch of a switch's management port."""
     if spec.network.macs is None:
         return {}
     path = folder / spec.network.macs
@@ -35,8 +35,8 @@ def macs_of(
         return {}
     nodes = [*(pool.hosts for pool in pools), *(group.hosts for group in servers)]
     known = {
-        "in-band": nodes,
-        "bmc": nodes,
+        "in-band": [*nodes, *(item.hosts for item in plan.machines if item.addresses)],
+        "bmc": [run.owners for run in plan.bmcs],
         "switch": [run.names(plane) for run in plan.switches for plane in range(run.planes)],
     }
     found: dict[tuple[str, str], str] = {}
@@ -77,7 +77,7 @@ def _problem(
     if network not in known:
         return f"there is no network {network!r}", "known: in-band, bmc, switch"
     if not any(_holds(hosts, host) for hosts in known[network]):
-        return f"there is no {'switch' if network == 'switch' else 'node or server'} {host!r}", _some(known[network])
+        return f"there is no {'switch' if network == 'switch' else 'node or server'} {host!r} on {network}", _some(known[network])
     if not _MAC.match(mac) or int(mac[:2], 16) & 1:
         return f"{cells[2]!r} is no MAC address of a host", "six pairs of digits, the first one even: 02:42:ac:11:00:02"
     if (host, network) in found:

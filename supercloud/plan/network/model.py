@@ -22,6 +22,7 @@ from ...topology.links import NodeLinks
 __all__ = [
     "BmcRun",
     "Lossless",
+    "MachineRun",
     "Marks",
     "NetworksPlan",
     "NodeLink",
@@ -67,13 +68,25 @@ class Subnet:
 
 @dataclass(frozen=True, slots=True)
 class BmcRun:
-    """The management controllers of a pool's nodes, or of a group of storage servers."""
+    """The management controllers of a pool's nodes, of storage servers, of service machines or of distribution units."""
 
     of: str
-    """Pool or group."""
+    """Pool or group; ``pdu``."""
     owners: HostRange
     names: HostRange
     addresses: AddressRun
+
+
+@dataclass(frozen=True, slots=True)
+class MachineRun:
+    """Equal machines that are in no pool and serve no storage: management servers, subnet managers."""
+
+    name: str
+    hosts: HostRange
+    addresses: AddressRun | None
+    """On the ordinary network; None where they do not hang on it."""
+    ours: bool
+    """False: whoever brings them manages them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,6 +364,7 @@ class NetworksPlan:
     underlays: tuple[Underlay, ...]
     servers: tuple[ServerLinks, ...] = ()
     """Ports of storage servers and services on every fabric whose ports have addresses."""
+    machines: tuple[MachineRun, ...] = ()
     macs: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """(name, network) -> MAC, as the user gave them; network is in-band, bmc or switch."""
 

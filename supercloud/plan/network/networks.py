@@ -17,10 +17,11 @@ from ...topology import Fabric as Wiring
 from ...topology.links import NodeLinks
 from ..fabric.lossless import lossless_of
 from ..fabric.roles import is_routed
-from ..model import FabricPlan, NetworkPlan, PoolPlan, SwitchTier
+from ..model import FabricPlan, FacilityPlan, NetworkPlan, PoolPlan, SwitchTier
 from ..problems import Problems
 from ..storage.model import ServerGroup
 from ..storage.servers import Room
+from .machines import ManagementRooms, machine_runs, management_runs
 from .macs import macs_of
 from .model import BmcRun, NetworksPlan, Rails, ServerLinks, Subnet, SwitchRun, Underlay, block_of
 from .rails import parts_of, rail_blocks, rail_subnets, server_parts, slot_of
@@ -44,6 +45,7 @@ def networks_of(
     pools: tuple[PoolPlan, ...],
     fabrics: tuple[FabricPlan, ...],
     servers: tuple[ServerGroup, ...],
+    hall: FacilityPlan | None,
     catalog: Catalog,
     folder: Path,
     problems: Problems,
@@ -60,7 +62,10 @@ def networks_of(
         problems.error("network-size", "network.management",
                        f"{management} has {management.num_addresses} addresses, management needs at least 1024",
                        "give a larger network")  # fmt: skip
-    server_bmcs = _stacked(quarters[3], {group.name: group.count for group in servers}, problems)
+    rooms = ManagementRooms.of(quarters[3])
+    server_bmcs = _stacked(rooms.servers, {group.name: group.count for group in servers}, problems)
+    machines = machine_runs(network, fabrics, hall, problems)
+    managed = tuple(management_runs(machines, hall, rooms, problems))
     bmcs = _carve(quarters[0], {pool.name: pool.nodes for pool in pools}, "network.management", "BMCs", problems)
     tiers = {item.name: {tier.name: tier.count for tier in item.tiers} for item in switched}
     counts = {name: sum(count.values()) for name, count in tiers.items()}
@@ -105,11 +110,13 @@ def networks_of(
                 lossless_of(declared, contract, item, wiring), declared.routing.bfd, wiring,
             ))  # fmt: skip
     subnets = (
-        Subnet("service", "service", network.management, len(spec.scheduler.controllers)),
+        Subnet("service", "service", network.management,
+               len(spec.scheduler.controllers) + sum(len(item.hosts) for item in machines if item.addresses)),
         *(Subnet(f"in-band-{pool.name}", "in-band", pool.addresses.block, pool.nodes) for pool in pools),
         *_storage(servers),
         *(Subnet(f"bmc-{pool.name}", "bmc", bmcs[pool.name], pool.nodes) for pool in pools),
         *(Subnet(f"bmc-{group.name}", "bmc", server_bmcs[group.name], group.count) for group in servers),
+        *(Subnet(f"bmc-{run.of}", "bmc", run.addresses.block, len(run.names)) for run in managed),
         *box.values(),
         *(Subnet(f"loopbacks-{item.name}", "loopback", loopbacks[item.name], counts[item.name]) for item in routed),
         *(
@@ -126,7 +133,7 @@ def networks_of(
                                    *((group.name, group.hosts, server_bmcs[group.name]) for group in servers))
     )  # fmt: skip
     linked = tuple(item for found in attached.values() for item in found)
-    plan = NetworksPlan(subnets, controllers, tuple(runs), tuple(underlays), linked)
+    plan = NetworksPlan(subnets, (*controllers, *managed), tuple(runs), tuple(underlays), linked, machines)
     return replace(plan, macs=macs_of(spec, folder, plan, pools, servers, problems))
 
 
@@ -152,14 +159,13 @@ def _carve(network: Block, needs: Mapping[str, int], path: str, what: str, probl
         return allocate("0.0.0.0/0", needs)  # so that everything else can still be checked
 
 
-def _stacked(network: Block, needs: Mapping[str, int], problems: Problems) -> dict[str, Block]:
+def _stacked(room: Room, needs: Mapping[str, int], problems: Problems) -> dict[str, Block]:
     """A block for each of a list that grows at its end, one after the other."""
-    room = Room(network)
     found: dict[str, Block] = {}
     for name, count in needs.items():
         block = room.take(count)
         if block is None:
-            problems.error("network-size", "network.management", f"{network} has no block left for the BMCs of {name}",
+            problems.error("network-size", "network.management", f"{room.cidr} has no block left for the BMCs of {name}",
                            "give a larger network")  # fmt: skip
         found[name] = block or Block("0.0.0.0/0")
     return found

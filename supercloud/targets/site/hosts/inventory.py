@@ -29,6 +29,11 @@ def inventory_text(plan: Plan, head: str) -> str:
         lines += ["    storage:", "      children:"]
         for group in plan.servers:
             lines += _group(8, f"storage_{group.name}", [_range(group.hosts)], _server_values(networks, group))
+    machines = [item for item in networks.machines if item.ours]
+    if machines:
+        lines += ["    services:", "      children:"]
+        for machine in machines:
+            lines += _group(8, f"service_{machine.name}", [_range(machine.hosts)], {"service": machine.name})
     lines += ["    bmcs:", "      children:"]
     for run in networks.bmcs:
         lines += _group(8, f"bmc_{run.of}", [_range(run.names)], {"pool": run.of})

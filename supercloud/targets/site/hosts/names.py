@@ -20,11 +20,11 @@ class Named(NamedTuple):
     network: str
     """in-band, bmc or switch, as in the user's list of MAC addresses; empty for what has a fixed address."""
     owner: str
-    """Whose MAC address counts: the node of a BMC, else the thing itself."""
+    """Whose MAC address counts: the machine of a BMC, else the thing itself."""
 
 
 def named(plan: Plan) -> Iterator[Named]:
-    """Service hosts, nodes, storage servers and their ports on fabrics, BMCs, switches."""
+    """Service hosts, nodes, storage servers and service machines and their ports on fabrics, BMCs, PDUs, switches."""
     networks = plan.networks
     assert networks is not None
     seen: set[str] = set()
@@ -39,6 +39,10 @@ def named(plan: Plan) -> Iterator[Named]:
     for group in plan.servers:
         for index, name in enumerate(group.hosts):
             yield Named(name, group.addresses[index], "in-band", name)
+    for machines in networks.machines:
+        for index, name in enumerate(machines.hosts if machines.addresses else ()):
+            if machines.addresses and name not in seen:  # a controller on one of them has the address it was given
+                yield Named(name, machines.addresses[index], "in-band", name)
     for fabric in plan.fabrics:
         for end in server_ends(fabric, networks.served(fabric.name)):
             yield Named(end.name, end.address, "", end.name)
@@ -54,7 +58,10 @@ def named(plan: Plan) -> Iterator[Named]:
 def served(plan: Plan) -> list[Subnet]:
     """Subnets whose hosts ask for their address."""
     assert plan.networks is not None
-    return [subnet for subnet in plan.networks.subnets if subnet.role in ("in-band", "storage", "bmc", "switch")]
+    roles = {"in-band", "storage", "bmc", "switch"}
+    if any(item.addresses for item in plan.networks.machines):
+        roles.add("service")
+    return [subnet for subnet in plan.networks.subnets if subnet.role in roles]
 
 
 def reserved(plan: Plan) -> Iterator[tuple[Named, str | None]]:

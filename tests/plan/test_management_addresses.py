@@ -1,0 +1,154 @@
+"""Everything that hangs on the management network, or on the ordinary one, has a name and an address there."""
+
+from __future__ import annotations
+
+import csv
+import io
+import ipaddress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plan.test_networks import networks, problems
+from plan.test_resolve import planned, train
+from samples import EXAMPLES, ROOT
+
+from supercloud.plan.model import Plan
+from supercloud.plan.resolve import resolve
+from supercloud.spec.loader import load
+from supercloud.targets import render
+
+IN_BAND = {"name": "in-band", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn4600c"}
+MANAGEMENT = {"name": "management", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn2201"}
+COMPUTE = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
+POWER = {"voltage": "400 V", "circuit": "32 A", "feeds": 2, "redundancy": "N"}
+
+
+def site(nodes: int = 8, mgmt: int = 3, jumps: int = 2, racks: int = 4, **more: Any) -> Plan:
+    return planned(
+        pools=[train("dgx-h100", nodes)[0] | {"fabrics": ["compute", "in-band", "management"]}],
+        fabrics=[COMPUTE | {"manager": {"links": 2, "appliances": 2}},
+                 IN_BAND | {"services": [{"name": "mgmt", "count": mgmt, "links": 2}]},
+                 MANAGEMENT | {"services": [{"name": "jump", "count": jumps, "cage": "rj45"}]}],
+        facility={"rack": {"type": "eia-48u", "nodes": racks, "pdu": "raritan-px3-5878i2r"}, "power": POWER,
+                  "machines": [{"name": "mgmt", "machine": "management-server", "count": mgmt}]},
+        **more,
+    )  # fmt: skip
+
+
+def hosts_of(plan: Plan) -> dict[str, str]:
+    lines = render(plan, "hosts")["hosts"].splitlines()
+    rows = [line.split() for line in lines if line and line[0] != "#"]
+    return {row[-1]: row[0] for row in rows if row[-1] != "localhost"}
+
+
+def cabled(plan: Plan, fabric: str) -> set[str]:
+    """Devices with a port on a network, without the switches of the network itself and the building."""
+    rows = csv.DictReader(io.StringIO(render(plan, "cabling")[f"{fabric}.csv"]))
+    ends = {row[f"{side}_device"] for row in rows for side in "ab"}
+    return {name for name in ends if not name.startswith(f"{fabric}-") and name != "building"}
+
+
+@pytest.mark.parametrize("where", ["here", "05-superpod-networks", "07-storage"])
+def test_whatever_is_cabled_to_the_management_network_has_an_address_there(where: str) -> None:
+    plan = site() if where == "here" else resolve(load(ROOT / "examples" / where / "cluster.yaml"))
+    found = hosts_of(plan)
+    part = ipaddress.ip_network(plan.spec.network.management or "100.64.0.0/10")
+    upper = {item.joins.fabric for item in plan.spec.fabrics if item.joins}
+    devices = {name for name in cabled(plan, "management")
+               if not any(name.startswith(f"{fabric}-spine-") for fabric in upper)}  # fmt: skip
+    assert len(devices) > 12
+    for name in devices:
+        own = [found[key] for key in (name, f"bmc-{name}") if key in found]
+        assert [address for address in own if ipaddress.ip_address(address) in part], name
+
+
+def test_service_machines_are_reached_on_both_networks() -> None:
+    plan = site()
+    found = hosts_of(plan)
+    whole = ipaddress.ip_network(plan.network.cidr)
+    for name in ("mgmt-01", "mgmt-03"):
+        assert ipaddress.ip_address(found[name]) in whole
+        assert found[f"bmc-{name}"] != found[name]
+    # these hang on the management network only: they have their own name there
+    assert all(ipaddress.ip_address(found[name]) not in whole for name in ("jump-02", "compute-manager-02", "pdu-02"))
+    assert "bmc-jump-01" not in found
+    assert cabled(plan, "in-band") - {f"management-leaf-{n:03d}" for n in range(1, 9)} <= found.keys()
+
+
+def test_others_bring_their_own_management() -> None:
+    plan = resolve(load(ROOT / "examples/05-superpod-networks/cluster.yaml"))
+    found = hosts_of(plan)
+    assert "nfs-04" in found and "bmc-nfs-04" not in found
+    assert sum(name.startswith("pdu-") for name in found) == 108
+
+
+def test_a_controller_on_a_service_machine_keeps_its_address() -> None:
+    plan = site(scheduler={"kind": "slurm", "version": "25.11", "controllers": [{"name": "mgmt-01"}]})
+    text = render(plan, "hosts")["hosts"]
+    assert text.count(" mgmt-01\n") == 1 and hosts_of(plan)["mgmt-01"] == plan.scheduler.controllers[0].address
+    assert "mgmt-01," not in render(plan, "hosts")["dhcp-hosts"].replace("bmc-mgmt-01,", "")
+
+
+def test_growth_renumbers_none() -> None:
+    small, large = hosts_of(site()), hosts_of(site(nodes=40, mgmt=9, jumps=5))
+    for name in ("mgmt-01", "mgmt-03", "bmc-mgmt-02", "jump-01", "compute-manager-02"):
+        assert small[name] == large[name], name
+
+
+def test_distribution_units_count_up_from_a_start_that_stays() -> None:
+    runs = [{run.of: run for run in networks(site(nodes=nodes, racks=1)).bmcs}["pdu"] for nodes in (20, 600)]
+    assert len(runs[1].names) > 1000 > len(runs[0].names)
+    assert runs[0].addresses[7] == runs[1].addresses[7]
+
+
+def test_the_list_of_mac_addresses_knows_them(tmp_path: Path) -> None:
+    (tmp_path / "macs.csv").write_text(
+        "mgmt-01,in-band,02:00:00:00:00:01\nmgmt-01,bmc,02:00:00:00:00:02\npdu-03,bmc,02:00:00:00:00:03\n"
+    )
+    data = yaml.safe_load(site().spec.model_dump_json(exclude_unset=True))
+    data["network"] = {"macs": "macs.csv"}
+    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump(data))
+    plan = resolve(load(tmp_path / "cluster.yaml"))
+    assert not problems(plan, "network-macs")
+    bundle, found = render(plan, "hosts"), hosts_of(plan)
+    lines = bundle["dhcp-hosts"].splitlines()
+    assert f"02:00:00:00:00:01,{found['mgmt-01']},mgmt-01" in lines
+    assert f"02:00:00:00:00:02,{found['bmc-mgmt-01']},bmc-mgmt-01" in lines
+    assert f"02:00:00:00:00:03,{found['pdu-03']},pdu-03" in lines
+    (tmp_path / "macs.csv").write_text("pdu-99,bmc,02:00:00:00:00:03\ncompute-manager-01,in-band,02:00:00:00:00:04\n")
+    said = [problem for _, problem in problems(resolve(load(tmp_path / "cluster.yaml")), "network-macs")]
+    assert len(said) == 2 and "pdu-99" in said[0] and "'compute-manager-01' on in-band" in said[1]
+
+
+@pytest.mark.parametrize("network", [{"management": "192.168.0.0/22"}, {"cidr": "10.0.0.0/21"}])
+def test_small_networks_hold_them_or_say_why_not(network: dict[str, str]) -> None:
+    plan = site(network=network)
+    if plan.errors:
+        assert {finding.check for finding in plan.errors} <= {"network-size", "addresses"}
+        return
+    found = hosts_of(plan)
+    assert len(set(found.values())) == len(found)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 60), st.integers(1, 300), st.integers(1, 60), st.integers(1, 4))
+def test_no_address_is_given_twice(nodes: int, mgmt: int, jumps: int, racks: int) -> None:
+    plan = site(nodes, mgmt, jumps, racks)
+    found = hosts_of(plan)
+    assert len(set(found.values())) == len(found)
+    blocks = sorted(subnet.block for subnet in networks(plan).subnets)
+    assert all(not one.overlaps(other) for one, other in zip(blocks, blocks[1:], strict=False))
+    spans = {subnet.gateway for subnet in networks(plan).subnets}
+    assert not spans & set(found.values())
+
+
+def test_every_example_still_has_one_address_a_name() -> None:
+    for path in EXAMPLES:
+        plan = resolve(load(path))
+        if plan.networks:
+            found = hosts_of(plan)
+            assert len(set(found.values())) == len(found)
