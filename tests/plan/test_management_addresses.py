@@ -152,3 +152,52 @@ def test_every_example_still_has_one_address_a_name() -> None:
         if plan.networks:
             found = hosts_of(plan)
             assert len(set(found.values())) == len(found)
+
+
+@pytest.mark.parametrize("nodes", [28, 31, 32])
+def test_a_single_leaf_that_is_full_gets_spines_for_what_joins_it(nodes: int) -> None:
+    plan = planned(
+        pools=[train("dgx-h100", nodes)[0] | {"fabrics": ["compute", "in-band", "management"]}],
+        fabrics=[COMPUTE, IN_BAND | {"exits": 2}, MANAGEMENT | {"joins": {"fabric": "in-band", "links": 2}}],
+        facility={"rack": {"type": "eia-48u", "nodes": 2}},
+    )
+    assert not plan.errors
+    fabric = next(item for item in plan.fabrics if item.name == "in-band")
+    rows = list(csv.DictReader(io.StringIO(render(plan, "cabling")["management.csv"])))
+    joined = {(row["b_device"], row["b_port"]) for row in rows if row["b_device"].startswith("in-band-")}
+    leaves = {row["b_device"] for row in rows if row["b_device"].startswith("management-leaf-")}
+    assert len(joined) == 2 * len(leaves)
+    assert {device.rsplit("-", 1)[0] for device, _ in joined} == {f"in-band-{fabric.tiers[-1].name}"}
+
+
+@pytest.mark.parametrize("machine", ["dgx-b300", "dgx-gb200", "dgx-gb300", "gaudi3-8", "mi300x-8gpu", "cpu-6740e"])
+def test_every_machine_has_a_port_for_its_management_and_what_is_assumed_is_said(machine: str) -> None:
+    pool = {"name": "train", "machine": machine, "nodes": 20, "fabrics": ["management"]}
+    plan = planned(pools=[pool], fabrics=[MANAGEMENT],
+                   suppress=[{"check": "slurm-node-size", "reason": "not of interest"}])  # fmt: skip
+    said = [(finding.level, finding.path) for finding in plan.findings if finding.check == "fabric-port-assumed"]
+    known = any(item.role == "management" for item in plan.pools[0].machine.adapters)
+    assert said == ([] if known else [("note", "fabrics[0]")])
+    from supercloud.targets.site.cabling import render as cabling
+
+    rows = list(csv.DictReader(io.StringIO(cabling(plan)["management.csv"])))
+    assert len(rows) == 20 and {row["product"] for row in rows} == {"cat6"}
+
+
+def test_ports_are_those_of_the_adapters_that_speak_the_fabric() -> None:
+    """A DGX GB300 has two entries of compute adapters: the same cages, as InfiniBand or as Ethernet."""
+    from supercloud.plan.fabric.roles import adapter_of
+
+    machine = planned(pools=train("dgx-gb300", 18), fabrics=[COMPUTE | {"switch": "nvidia-q3400-ra"}]).pools[0].machine
+    infiniband, roce = (adapter_of(machine, "compute", kind) for kind in ("infiniband", "roce"))
+    assert infiniband is not None and roce is not None and (infiniband.count, roce.count) == (4, 8)
+
+
+def test_uplink_ports_that_stay_empty_are_said_with_the_cure() -> None:
+    pools = [train("dgx-h100", 60)[0] | {"fabrics": ["compute", "in-band", "management"]}]
+    plan = planned(pools=pools, fabrics=[COMPUTE, IN_BAND, MANAGEMENT])
+    (said,) = (finding for finding in plan.findings if finding.check == "fabric-uplinks-unused")
+    assert said.path == "fabrics[2]" and "links of 1 Gb/s; the 4 uplink ports" in said.problem
+    assert said.hint == "set joins: {fabric: in-band, links: 2}"
+    cured = planned(pools=pools, fabrics=[COMPUTE, IN_BAND, MANAGEMENT | {"joins": {"fabric": "in-band", "links": 2}}])
+    assert not [finding for finding in cured.findings if finding.check.startswith("fabric-")]

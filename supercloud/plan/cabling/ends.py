@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ...catalog import Machine, Switch
 from ...primitives.quantity import Rate
+from ..fabric.roles import adapter_of
 from ..model import FabricPlan, Plan, Service, SwitchTier
 from ..network.model import SwitchRun
 
@@ -162,7 +163,7 @@ def node_devices(plan: Plan, fabric: FabricPlan, spots: Spots) -> list[Devices]:
     for name in fabric.pools:
         pool = plan.pool(name)
         count = fabric.rails * fabric.planes
-        ports, cages, form, adapters, known = _machine_ports(pool.machine, fabric.role, count)
+        ports, cages, form, adapters, known = _machine_ports(pool.machine, fabric, count)
         rack, height = spots.of("node", name, pool.nodes)
         found.append(
             Devices("node", pool.machine.name, "machine", _texts(list(pool.hosts)), _texts(ports),
@@ -173,9 +174,9 @@ def node_devices(plan: Plan, fabric: FabricPlan, spots: Spots) -> list[Devices]:
 
 
 def _machine_ports(
-    machine: Machine, role: str, count: int
+    machine: Machine, fabric: FabricPlan, count: int
 ) -> tuple[list[str], list[int], str, tuple[str, ...], tuple[str, ...]]:
-    adapter = next((item for item in machine.adapters if item.role == role), None)
+    adapter, role = adapter_of(machine, fabric.role, fabric.kind, fabric.speed), fabric.role
     named = list(adapter.ports[:count]) if adapter and len(adapter.ports) >= count else []
     each = adapter.cage_links if adapter else 1
     devices = adapter.devices[:count] if adapter and len(adapter.devices) >= count else ()

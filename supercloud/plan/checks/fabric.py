@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ...catalog import Catalog
 from ...errors import Finding
 from ...topology import Fabric as Wiring
+from ..fabric.roles import assumed_port
 from ..model import Plan
 
 
@@ -28,6 +29,23 @@ def fabric_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
+def fabric_port_assumed(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Machines on a management network whose port there the catalog does not know."""
+    for fabric in plan.fabrics:
+        if fabric.role != "management" or not fabric.tiers:
+            continue
+        machines = [plan.pool(name).machine for name in fabric.pools] + [group.machine for group in plan.servers]
+        names = sorted({item.name for item in machines if assumed_port(item, fabric.role, fabric.kind)})
+        if names:
+            yield Finding(
+                "fabric-port-assumed",
+                "note",
+                _place(plan, fabric.name),
+                f"not known: the management port of {', '.join(names)}; counted as one of {fabric.speed} on RJ45",
+                "put it into a catalog overlay (adapters, role: management)",
+            )
+
+
 def fabric_rails_disjoint(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Rails that meet nowhere in the fabric."""
     for fabric in plan.fabrics:
@@ -40,6 +58,26 @@ def fabric_rails_disjoint(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 f"{fabric.name} do not meet: traffic between them goes through a node's scale-up links",
                 "set pod: su to join them in the spines",
             )
+
+
+def fabric_uplinks_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Leaves with ports made for uplinks, under spines of their own: these take ports that devices could have."""
+    for index, declared in enumerate(plan.spec.fabrics):
+        fabric = next((item for item in plan.fabrics if item.name == declared.name), None)
+        if fabric is None or len(fabric.tiers) < 2 or declared.joins or not fabric.tiers[0].switch.uplink_ports:
+            continue
+        leaf, spine = fabric.tiers[0], fabric.tiers[1]
+        others = [item.name for item in plan.fabrics if item.role == "in-band" and item.tiers]
+        yield Finding(
+            "fabric-uplinks-unused",
+            "warning",
+            f"fabrics[{index}]",
+            f"{spine.count} {spine.name} switches join the {leaf.count} leaves of {fabric.name} by "
+            f"{fabric.cables['leaf_spine']} links of {fabric.speed}; the {leaf.switch.uplink_ports} uplink ports of "
+            f"each {leaf.switch.name} stay empty",
+            f"set joins: {{fabric: {others[0] if others else 'in-band'}, links: 2}}"
+            + ("" if others else ", and declare that network"),
+        )
 
 
 def fabric_split_domain(plan: Plan, catalog: Catalog) -> Iterator[Finding]:

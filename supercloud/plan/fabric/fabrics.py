@@ -12,7 +12,7 @@ from ...topology import TopologyError, torus
 from ..cabling.parts import Parts
 from ..model import FabricPlan, PoolPlan, SwitchTier
 from ..problems import Problems
-from .roles import FITS, role_of
+from .roles import adapter_of, role_of
 from .services import Others, services_of
 from .wiring import build, rack_nodes, with_room
 
@@ -54,7 +54,7 @@ def _fabric(
     problems: Problems,
 ) -> FabricPlan | None:
     members = tuple(pool for pool in pools if fabric.name in pool.fabrics)
-    adapter = _adapter(fabric, path, members, problems)
+    adapter = _adapter(fabric, path, members, catalog, problems)
     if not members or adapter is None:
         return None
     names = tuple(pool.name for pool in members)
@@ -90,10 +90,10 @@ def _fabric(
     services = services_of(fabric, path, spec, speed, built, others, catalog, problems)
     cage = max(1, radix[0] // switches[0].cages) if switches[0].cages else 1
 
-    def wired(spines: int | None) -> Wiring:
+    def wired(spines: int | None, least: int | None) -> Wiring:
         return build(
             fabric, role_of(fabric), nodes, rails, planes, radix, cage, members[0].machine, rack, services, speed,
-            others.rack_nodes, spines,
+            others.rack_nodes, spines, least,
         )  # fmt: skip
 
     try:
@@ -114,14 +114,15 @@ def _fabric(
     )  # fmt: skip
 
 
-def _adapter(fabric: Fabric, path: str, members: tuple[PoolPlan, ...], problems: Problems) -> Adapter | None:
+def _adapter(
+    fabric: Fabric, path: str, members: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems
+) -> Adapter | None:
     """The adapters the machines have for this fabric: the same number and speed in all of them."""
     found: Adapter | None = None
+    slowest = _slowest(fabric, catalog)
     for pool in members:
-        fitting = [
-            item for item in pool.machine.adapters if item.role == role_of(fabric) and item.kind in FITS[fabric.kind]
-        ]
-        if not fitting:
+        fitting = adapter_of(pool.machine, role_of(fabric), fabric.kind, slowest)
+        if fitting is None:
             has = ", ".join(f"{item.role}: {item.count} × {item.speed} {item.kind}" for item in pool.machine.adapters)
             problems.error(
                 "fabric-adapters",
@@ -131,7 +132,7 @@ def _adapter(fabric: Fabric, path: str, members: tuple[PoolPlan, ...], problems:
                 "set another kind or role, or take the pool out of this fabric",
             )
             return None
-        links = (fitting[0].count, fitting[0].planes)
+        links = (fitting.count, fitting.planes)
         if found and (found.count, found.planes) != links and not fabric.rails:
             problems.error(
                 "fabric-adapters",
@@ -140,8 +141,15 @@ def _adapter(fabric: Fabric, path: str, members: tuple[PoolPlan, ...], problems:
                 "declare a fabric for each, or set 'rails'",
             )
             return None
-        found = found or fitting[0]
+        found = found or fitting
     return found
+
+
+def _slowest(fabric: Fabric, catalog: Catalog) -> Rate | None:
+    """The slowest ports of the leaves, which are those for management where a switch has several kinds."""
+    name = fabric.switches.leaf if fabric.switches else fabric.switch
+    known = catalog.switch(name).modes if name in catalog.names("switches") else ()
+    return min((mode.speed for mode in known), default=None)
 
 
 def _switches(fabric: Fabric, path: str, catalog: Catalog, problems: Problems) -> tuple[Switch, ...] | None:

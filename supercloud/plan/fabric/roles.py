@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ...catalog import Machine
 from ...catalog.machine import Adapter
+from ...primitives.quantity import Rate
 from ...spec import ClusterSpec, Fabric
 
-__all__ = ["FITS", "client_adapter", "client_fabric", "is_routed", "role_of"]
+__all__ = ["FITS", "adapter_of", "assumed_port", "client_adapter", "client_fabric", "is_routed", "role_of"]
 
 _ROLES = ("compute", "storage", "in-band", "management")
 # Kinds of adapters that speak a kind of fabric.
@@ -23,6 +24,26 @@ FITS = {
 def role_of(fabric: Fabric) -> str:
     """Which adapters of the machines a fabric joins."""
     return fabric.role or (fabric.name if fabric.name in _ROLES else "compute")
+
+
+def adapter_of(machine: Machine, role: str, kind: str, speed: Rate | None = None) -> Adapter | None:
+    """The adapters a machine has for a fabric of that role and kind.
+
+    Whatever stands in a hall has a port for its management; where the catalog does not know it, it is taken to be one
+    of twisted pair at the ``speed`` of the network. That it is assumed is said by a finding.
+    """
+    known = next((item for item in machine.adapters if item.role == role and item.kind in FITS[kind]), None)
+    if known is None and speed is not None and assumed_port(machine, role, kind):
+        return Adapter(role="management", kind="ethernet", count=1, speed=speed, cage="rj45")
+    return known
+
+
+def assumed_port(machine: Machine, role: str, kind: str) -> bool:
+    """Whether a machine's port on the management network is not known to the catalog."""
+    return (
+        role == "management" and kind == "ethernet" and machine.provider == "onprem"
+        and all(item.role != role for item in machine.adapters)
+    )  # fmt: skip
 
 
 def is_routed(kind: str, role: str) -> bool:

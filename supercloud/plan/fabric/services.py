@@ -15,7 +15,7 @@ from ...spec import ClusterSpec, Fabric
 from ..model import FabricPlan, Service
 from ..problems import Problems
 from ..storage.model import ServerGroup
-from .roles import FITS, client_adapter, client_fabric, role_of
+from .roles import FITS, adapter_of, client_adapter, client_fabric, role_of
 
 __all__ = ["Others", "services_of"]
 
@@ -120,9 +120,8 @@ def _managed(built: Iterable[FabricPlan], named: set[str], speed: Rate, others: 
         yield Service(name, service.count, service.count, speed, cage="rj45", product=service.product,
                       part_number=service.part_number, peer_links=service.peer_links)  # fmt: skip
     for group in others.servers:
-        own = next((item for item in group.machine.adapters if item.role == "management"), None)
-        if group.name not in named:
-            yield _service(group, own or Adapter(role="management", kind="ethernet", count=1, speed=speed, cage="rj45"),
-                           speed)  # fmt: skip
+        own = adapter_of(group.machine, "management", "ethernet", speed)
+        if group.name not in named and own is not None:
+            yield _service(group, own, speed)
     if others.pdus and "pdu" not in named:
         yield Service("pdu", others.pdus, others.pdus, speed, cage="rj45", ours=False)

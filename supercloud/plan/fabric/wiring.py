@@ -41,8 +41,10 @@ def build(
     speed: Rate,
     rack_nodes: int | None,
     spines: int | None = None,
+    least: int | None = None,
 ) -> Wiring:
-    """The wiring of a declared fabric: ``cage`` ports share a cage of a leaf. Raises TopologyError."""
+    """The wiring of a declared fabric: ``cage`` ports share a cage of a leaf; ``least`` leaves of a fat tree are built
+    at least, or units of rails. Raises TopologyError."""
     spines = spines or fabric.spines
     ratio = (float(fabric.oversubscription.leaf), float(fabric.oversubscription.spine))
     unit = reference_unit(fabric, machine, radix[0])
@@ -74,7 +76,7 @@ def build(
                 cage=cage,
             )
 
-        return grown(tree, None, more=more)
+        return grown(tree, least, more=more)
     if fabric.shape == "clos":
         return clos(
             nodes,
@@ -116,25 +118,38 @@ def build(
             cage=cage,
         )
 
-    return grown(rail, rule.units, more=more)
+    return grown(rail, max(rule.units or 0, least or 0) or None, more=more)
 
 
-def with_room(build: Callable[[int | None], Wiring], fabric: Fabric, links: int) -> Wiring:
-    """The wiring whose topmost switches have ports left for so many further links: with more spines, if need be.
+def with_room(build: Callable[[int | None, int | None], Wiring], fabric: Fabric, links: int) -> Wiring:
+    """The wiring whose topmost switches have ports left for so many further links: with more spines, if need be, and
+    with two leaves under spines where a single one is full.
 
-    The number of spines that was declared stays; what then finds no port is said where cables are laid.
+    What was declared stays; what then finds no port is said where cables are laid.
     """
-    wiring = build(None)
-    top = wiring.tiers[-1]
+    wiring = build(None, None)
+    top, least = wiring.tiers[-1], None
+    if links and len(wiring.tiers) == 1 == top.count and fabric.tiers is None and links > _free(wiring):
+        least = 2
+        try:
+            wiring = build(None, least)
+        except TopologyError:
+            return wiring
+        top = wiring.tiers[-1]
     if not links or fabric.spines or len(wiring.tiers) != 2:
         return wiring
     up = wiring.tiers[0].up
     for spines in (number for number in range(top.axes[-1].size, up + 1) if up % number == 0):
-        found = build(spines)
+        found = build(spines, least)
         top = found.tiers[-1]
         if -(-links // top.count) <= top.radix - top.down:
             return found
     return wiring
+
+
+def _free(wiring: Wiring) -> int:
+    """Ports that are left on the only switch."""
+    return wiring.tiers[0].radix - sum(group.count for group in wiring.link_groups)
 
 
 def _only_unit(nodes: int, radix: int, ratio: float, down: int | None) -> int | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ....plan.fabric.roles import adapter_of
 from ....plan.model import FabricPlan, Plan
 from ....primitives.addresses import AddressRun, Block
 from ....primitives.bundle import File
@@ -42,7 +43,7 @@ def ipoib_script(plan: Plan, fabric: FabricPlan) -> File:
     before = 0
     for name in fabric.pools:
         pool = plan.pool(name)
-        adapter = next((item for item in pool.machine.adapters if item.role == fabric.role), None)
+        adapter = adapter_of(pool.machine, fabric.role, fabric.kind)
         devices = adapter.devices if adapter else ()
         ports = [_port(rail, rail, 0, number, devices) for number, rail in enumerate(rails)]
         groups.append(_Hosts(pool.hosts, before, ports))
