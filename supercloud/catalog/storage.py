@@ -35,6 +35,8 @@ class StorageProduct(Fact):
     data_to: Count | None = None
     """Most data parts of a stripe."""
     parity: Count | None = None
+    set_to: Count | None = None
+    """Most drives of an erasure set, data and parity together."""
     parity_many: Count | None = None
     """Parity parts of a large system."""
     many_servers: Count | None = None
@@ -43,6 +45,8 @@ class StorageProduct(Fact):
     """Servers whose capacity is held back for rebuilding."""
     copies: Count | None = None
     """Copies of everything, where it is protected so."""
+    copies_to: Count | None = None
+    """Most copies there can be."""
     reserve: Ratio | None = None
     """Part of the space that it keeps for itself."""
     block: Size | None = None

@@ -62,6 +62,38 @@ def _most_data(limit: Size, design: LustreDesign) -> int:
     return int(limit.base * design.data // design.target.base)
 
 
+def storage_protection(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Stripes and copies that the product does not make."""
+    for index, item, _ in designed(plan):
+        product, said = _product(item, plan, index, catalog), plan.spec.storage[index].protection
+        parities = sorted({number for number in (product.parity, product.parity_many) if number})
+        rows: list[tuple[str, int | None, int | None, int | None]] = [
+            ("data", said.data, product.data_from, _most_parts(product, said.parity)),
+            ("copies", said.copies, None, product.copies_to),
+        ]
+        if product.parity_many:
+            rows.append(("parity", said.parity, parities[0], parities[-1]))
+        for name, value, least, most in rows:
+            over, under = (value or 0) - (most or value or 0), (least or value or 0) - (value or 0)
+            if value is None or (over <= 0 and under <= 0):
+                continue
+            by, limit = (f"{over} more than", most) if over > 0 else (f"{under} fewer than", least)
+            yield Finding(
+                "storage-protection", "error", f"storage[{index}].protection.{name}",
+                f"{value} {_PARTS[name]}: {by} the {limit} of {item.kind}", f"set {name}: {limit}, or leave it out",
+            )  # fmt: skip
+
+
+def _most_parts(product: StorageProduct, parity: int | None) -> int | None:
+    """Most data parts of a stripe, beside so many of parity."""
+    if product.set_to:
+        return max(1, product.set_to - (parity or product.parity or 0))
+    return product.data_to
+
+
+_PARTS = {"data": "data parts of a stripe", "copies": "copies", "parity": "parity parts of a stripe"}
+
+
 def storage_value(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Capacity or throughput that is nothing or less where there must be something."""
     for index, item in enumerate(plan.spec.storage):
@@ -182,6 +214,7 @@ CHECKS = (
     storage_limits,
     storage_memory,
     storage_nfs,
+    storage_protection,
     storage_unwired,
     storage_usual,
     storage_value,

@@ -68,12 +68,24 @@ def _doubled(servers: int, usable: Callable[[int], Fraction], wanted: Fraction) 
     return servers
 
 
+def _apart(item: Storage, product: StorageProduct) -> int:
+    """Servers that a declared protection takes, each of its parts on another: a stripe with the spares, or copies."""
+    said = item.protection
+    if item.kind == "storage-scale":
+        return said.copies or 0
+    if item.kind != "weka" or not (said.data or said.parity or said.spares):
+        return 0
+    spares = said.spares if said.spares is not None else product.spares or 0
+    return (said.data or product.data_from or 1) + (said.parity or product.parity or 0) + spares
+
+
 class _Need:
     """Counts servers, and says what decided."""
 
     def __init__(self, item: Storage, product: StorageProduct, needs: Needs, ports: Rate | None) -> None:
         assert item.servers is not None
-        self.declared, self.needs, self.minimum = item.servers.count, needs, product.min_servers or 0
+        self.declared, self.needs = item.servers.count, needs
+        self.minimum = max(product.min_servers or 0, _apart(item, product))
         said = item.servers.throughput
         rates = (said.read, said.write) if said else (None, None)
         self.bound = "declared" if any(rates) else "ports" if ports else ""
