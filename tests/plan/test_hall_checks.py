@@ -32,7 +32,7 @@ CASES: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
     "feeds of the scheme": ("feed-count", "error", {"power": {"redundancy": "3N/2", "feeds": 4}},
                             "a multiple of 3, 2 more", "set feeds: 6"),
     "supplies": ("power-supplies", "warning", {"power": {"redundancy": "N+1", "feeds": 2}},
-                 "1 too few: 9.9 kW of 10.2 kW, 300 W short", "set feeds: 3"),
+                 "1 too few: 9.9 kW of 10.2 kW, 300 W short", "set facility.power.feeds: 3"),
     "circuit": ("power-circuit", "error", {"rack": DGX, "power": {"voltage": "400 V", "circuit": "32 A", "feeds": 2}},
                 "draws 40.8 kW, 5.32", "breakers of at least 37 A"),
     "circuit after a loss": (
@@ -40,14 +40,14 @@ CASES: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
         {"rack": DGX | {"pdus": 2}, "power": {"voltage": "415 V", "circuit": "63 A", "redundancy": "2N"}},
         "draws 40.8 kW, 4.57", "breakers of at least 71 A"),
     "row": ("row-limit", "error", {"rack": DGX, "power": {"row": "600 kW"}},
-            "52.8 kW over its 600 kW", "racks_per_row"),
+            "52.8 kW over its 600 kW", "set facility.racks_per_row: 14, or give rows 652.8 kW"),
     "swing": ("power-swing", "error", {"power": {"swing": 0.5, "swing_limit": "400 kW"}},
               "647.7 kW comes and goes at once, 247.7 kW over", "smooth"),
-    "budget": ("power-budget", "error", {"power": {"budget": "1 MW"}}, "377.96 kW over", "raise"),
+    "budget": ("power-budget", "error", {"power": {"budget": "1 MW"}}, "377.96 kW over", "set budget: 1.37796 MW"),
     "reach": ("rack-reach", "error", {"rack": DGX, "reach": "5 m", "racks_per_row": 4}, "over the reach of 5 m", "row"),
     "source": ("energy-source", "error",
                {"energy": {"sources": [{"name": "sun", "kind": "on-site", "share": 0.5, "power": "200 kW"}]}},
-               "688.98 kW on average, 488.98 kW over", "set share: 0.15"),
+               "688.98 kW on average, 488.98 kW over", "set share: 0.14 "),
     "air": ("cooling-air-class", "error", {"cooling": {"supply": "30 °C", "air_class": "H1"}},
             "air of 30 °C is 5 K above what class H1 allows (25 °C)", "at most 25 °C"),
     "cold air": ("cooling-air-class", "error", {"cooling": {"supply": "9 °C", "air_class": "a2"}},
@@ -55,13 +55,13 @@ CASES: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
     "supplies over two paths of four feeds": (
         "power-supplies", "warning", {"power": {"redundancy": "2N", "feeds": 4}},
         "split 3+3 over the 2 paths of 4 feeds the loss of one leaves 3, 1 too few",
-        "set redundancy: 3N/2 with feeds: 3"),
+        "set facility.power: {redundancy: 3N/2, feeds: 3}"),
     "sun": ("energy-source", "error",
             {"energy": {"sources": [{"name": "sun", "kind": "on-site", "share": 0.5, "power": "1 MW",
                                      "capacity_factor": 0.12}]}},
             "688.98 kW on average, 568.98 kW over the 120 kW that 1 MW of sun give", "set share: 0.087"),
     "floor": ("rack-floor", "error", {"rack": {"type": "eia-42u"}, "floor": "400 kg"},
-              "a rack of train weighs 652.25 kg, 252.25 kg over the 400 kg", "set nodes: 3"),
+              "a rack of train weighs 652.25 kg, 252.25 kg over the 400 kg", "set facility.rack.nodes: 3"),
     "door": ("rack-door", "error", {"rack": {"type": "eia-42u"}, "door": "1.9 m"}, "1.991 m tall, 91 mm over",
              "lower"),
     "dense": ("cooling-density", "warning", {"rack": {"type": "eia-42u"}}, "draws 51 kW, 1 kW over the 50 kW",
@@ -79,7 +79,7 @@ WET: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
     "rise too large": ("cooling-flow", "warning", {"step": "15 K"},
                        "short of what dgx-gb200 asks for (1.5 L/min)", "10.1 K"),
     "no way out": ("cooling-method", "error", {"kind": "air"},
-                   "its racks by air: 918.72 kW have no way out", "facility.cooling.kind to direct-liquid"),
+                   "its racks by air: 918.72 kW have no way out", "set facility.cooling.kind: direct-liquid"),
     "no way out through doors": ("cooling-method", "error", {"kind": "rear-door"}, "by rear-door: 918.72 kW",
                                  "direct-"),
     "few units in zones of unlike size": (
@@ -152,7 +152,7 @@ def test_racks_of_one_hall_are_cooled_in_their_own_way(tmp_path: Path) -> None:
     both = [pools[1], {"name": "b", "machine": "dgx-b200", "nodes": 2}]
     plan = hall(tmp_path, pools=both, fabrics=[], rack=eia, cooling=LIQUID)
     (finding,) = (item for item in plan.findings if item.check == "cooling-method")
-    assert finding.level == "warning" and "set pools[1].rack.cooling to air" in finding.hint
+    assert finding.level == "warning" and "set pools[1].rack.cooling: air" in finding.hint
 
 
 def _expect(plan: Any, check: str, level: str, said: str, advice: str) -> None:

@@ -112,7 +112,7 @@ def test_four_b200_in_a_rack(tmp_path: Path) -> None:
     plan = hall(tmp_path, "dgx-b200", 32, rack=DGX, power=power)
     assert document(plan).model_dump()["facility"]["rack_groups"][0]["kw"] == 57.2 and not of(plan, "power-circuit")
     (said,) = of(hall(tmp_path, "dgx-b200", 32, rack=DGX, power=power | {"redundancy": "2N"}), "power-circuit")
-    assert "draws 57.2 kW, 22.69" in said and "the 1 of 2 that the loss of a feed leaves" in said
+    assert "draws 57.2 kW, 22.69" in said and "the 1 of 2 circuits that the loss of a feed leaves" in said
 
 
 # -- GB200 NVL72, RA-11338-001 V01 ------------------------------------------------------------------------------------

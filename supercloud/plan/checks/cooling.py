@@ -12,6 +12,7 @@ from ...facility import class_of, flow_for
 from ...primitives.quantity import Flow, Power
 from ..facility.racking import air_reach, node_power
 from ..model import Plan, RackGroup
+from .cures import nodes_within
 
 __all__ = ["CHECKS"]
 
@@ -59,7 +60,7 @@ def cooling_method(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             f"pools[{index}].machine",
             f"{pool.machine.name} is cooled by {made_for}, its racks by {kind}"
             + (over if said else ", as nobody said otherwise"),
-            f"set {where} to {made_for}, or take another machine",
+            f"set {where}: {made_for}, or take another machine",
         )
 
 
@@ -198,7 +199,7 @@ def cooling_density(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "facility.cooling.kind",
             f"the fullest rack{what} draws {group.power}, {group.power - best.power_to} over the {best.power_to} that "
             f"{best.title[0].lower()}{best.title[1:]} reaches",
-            f"put fewer nodes into a rack{', or cool by ' + ' or '.join(stronger) if stronger else ''}",
+            f"{nodes_within(plan, group, group.power, best.power_to) or 'put fewer nodes into a rack'}{', or cool by ' + ' or '.join(stronger) if stronger else ''}",
         )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import floor, log10
 
 from ...catalog import Catalog
 from ...errors import Finding
 from ...facility import SCHEMES, breaker_for, supplies_left
 from ...primitives.quantity import Power
 from ..model import FacilityPlan, Plan, RackGroup
+from .cures import circuits_for, rack_place
 
 __all__ = ["CHECKS"]
 
@@ -25,7 +27,7 @@ def power_budget(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "error",
             "facility.power.budget",
             f"{hall.it} of IT power is {hall.it - hall.budget} over the budget of {hall.budget}",
-            "raise the budget, or take fewer nodes",
+            f"raise it (set budget: {hall.it} or more), or take fewer nodes",
         )
 
 
@@ -125,9 +127,9 @@ def _more_paths(count: int, needed: int, paths: int, scheme: str) -> str:
     if enough is None:
         return ""
     if scheme == "N+1":
-        return f"set feeds: {enough}, "
+        return f"set facility.power.feeds: {enough}, "
     other = "3N/2" if enough == SCHEMES["3N/2"].least else "N+1"
-    return f"set redundancy: {other} with feeds: {enough}, "
+    return f"set facility.power: {{redundancy: {other}, feeds: {enough}}}, "
 
 
 def _shelves(plan: Plan, group: RackGroup, feeds: int, paths: int, scheme: str) -> Iterator[Finding]:
@@ -152,22 +154,29 @@ def power_circuit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     hall = plan.facility
     for group in hall.racks if hall else ():
         circuits = group.circuits
-        if hall is None or hall.power is None or circuits is None or circuits.each is None:
+        if hall is None or hall.power is None or circuits is None:
+            continue
+        if circuits.each is None:
+            yield Finding(
+                "power-circuit-unknown", "note", rack_place(plan, group),
+                f"not known: what the {circuits.count} circuits of a rack of {_what(group)} carry; they are not "
+                "checked", "set facility.power: {voltage: …, circuit: …}",
+            )  # fmt: skip
             continue
         survives = SCHEMES[hall.power.feeds.scheme].survives
         left = circuits.count - circuits.lost if survives and circuits.feeds > 1 else circuits.count
         carried = circuits.each * left
         if group.power <= carried:
             continue
-        when = f"the {left} of {circuits.count} that the loss of a feed leaves" if left < circuits.count else (
-            f"its {circuits.count}")  # fmt: skip
+        when = f"its {circuits.count} circuits"
+        if left < circuits.count:
+            when = f"the {left} of {circuits.count} circuits that the loss of a feed leaves"
         yield Finding(
             "power-circuit",
             "error",
             "facility.power.circuit",
-            f"a rack of {_what(group)} draws {group.power}, {group.power - carried} over the {carried} of {when} "
-            "circuits",
-            _bigger(plan, group.power, left),
+            f"a rack of {_what(group)} draws {group.power}, {group.power - carried} over the {carried} of {when}",
+            _bigger(plan, group, left, circuits_for(group.power, circuits, left < circuits.count)),
         )
 
 
@@ -175,14 +184,16 @@ def _what(group: RackGroup) -> str:
     return group.pool or {"network": "switches", "storage": "storage servers"}[group.kind]
 
 
-def _bigger(plan: Plan, power: Power, left: int) -> str:
+def _bigger(plan: Plan, group: RackGroup, left: int, wanted: int | None) -> str:
     supply = plan.spec.facility.power if plan.spec.facility else None
+    more = f"set {rack_place(plan, group)}.pdus: {wanted}" if wanted and group.kind != "storage" else ""
     if not left:
-        return "give the rack circuits on more feeds"
+        return more or "give the rack circuits on more feeds"
     if supply is None or supply.voltage is None or supply.voltage.base <= 0:
-        return "take larger units, or more of them"
-    each = breaker_for(Power.of_base(power.base / left), supply.voltage, supply.power_factor, supply.continuous)
-    return f"breakers of at least {each.ceil('A')} A, more circuits, or fewer in a rack"
+        return f"take larger units, or {more or 'more of them'}"
+    load = Power.of_base(group.power.base / left)
+    each = breaker_for(load, supply.voltage, supply.power_factor, supply.continuous)
+    return f"breakers of at least {each.ceil('A')} A, {more or 'more circuits'}, or fewer in a rack"
 
 
 def row_limit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -194,13 +205,15 @@ def row_limit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     over = [index for index, power in enumerate(rows) if power > limit]
     if over:
         worst = max(over, key=lambda index: rows[index])
+        fits = int(limit.base // max(rack.power.base for rack in plan.layout.racks))
         yield Finding(
             "row-limit",
             "error",
             "facility.power.row",
             f"row {worst + 1} draws {rows[worst]}, {rows[worst] - limit} over its {limit}"
             + (f", and {len(over) - 1} more rows are over" if len(over) > 1 else ""),
-            "set fewer racks_per_row, or give rows more",
+            (f"set facility.racks_per_row: {fits}, or " if fits else "")
+            + f"give rows {max(rows)}",
         )
 
 
@@ -214,7 +227,7 @@ def power_swing(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "error",
             "facility.power.swing_limit",
             f"{swing} comes and goes at once, {swing - supply.swing_limit} over the step of {supply.swing_limit}",
-            "smooth the load in the machines or with storage at the racks, or take a supply for larger steps",
+            f"smooth the load in the machines or with storage at the racks, or take a supply for steps of {swing}",
         )
 
 
@@ -236,8 +249,14 @@ def energy_source(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "error",
             f"facility.energy.sources[{index}].share",
             f"{source.share:.0%} of the site is {source.average} on average, {source.average - source.limit} over {of}",
-            f"set share: {_part(source.limit, source.average) * source.share:.2g} at most",
+            f"set share: {_below(_part(source.limit, source.average) * source.share):g} at most",
         )
+
+
+def _below(number: float) -> float:
+    """A number with two digits, no larger than the one given."""
+    digits = 1 - floor(log10(number)) if number > 0 else 0
+    return round(floor(number * 10**digits) / 10**digits, digits)
 
 
 def _part(limit: Power, whole: Power) -> float:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 from ...catalog import Catalog
 from ...errors import Finding
-from ...primitives.quantity import Length, Mass, Quantity
+from ...primitives.quantity import Length, Quantity
 from ..model import Plan, RackPlan
+from .cures import nodes_within
 
 __all__ = ["CHECKS"]
 
@@ -57,7 +59,7 @@ def rack_power(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "facility.rack",
                 f"a rack with {what} draws {group.power}, "
                 f"{group.power - limit} over the {limit} of a {group.rack.name if group.rack else ''}",
-                "put fewer into a rack, or take another rack",
+                f"{nodes_within(plan, group, group.power, limit) or 'put fewer into a rack'}, or take another rack",
             )
 
 
@@ -92,11 +94,8 @@ def rack_floor(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "put the weight of rack and machines into a catalog overlay",
             )  # fmt: skip
         elif floor is not None and weight > floor:
-            cure = "spread its load, or reinforce the floor"
-            if group.limited_by != "product" and group.nodes_per_rack > 1:
-                each = (weight - (own or Mass(0, "kg"))).base / group.nodes_per_rack
-                fits = int((floor - (own or Mass(0, "kg"))).base // each)
-                cure = f"set nodes: {fits}, or reinforce the floor" if fits > 0 else cure
+            fewer = nodes_within(plan, group, weight, floor, own.base if own else Fraction(0))
+            cure = f"{fewer or 'spread its load'}, or reinforce the floor"
             yield Finding(
                 "rack-floor", "error", "facility.floor",
                 f"a rack of {what} weighs {weight}, {weight - floor} over the {floor} the floor carries", cure,

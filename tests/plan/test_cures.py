@@ -1,0 +1,145 @@
+"""A finding names its cure: what it says is written into the spec, and the finding is gone."""
+
+from __future__ import annotations
+
+import copy
+import re
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from supercloud.errors import Finding
+from supercloud.plan.resolve import resolve
+from supercloud.spec.loader import loads
+
+_SETTING = re.compile(r"set ([a-z_.\[\]0-9]+): (\{[^}]*\}|[^,;)]+?)(?= at most| or more| with |\)|, |; |$)")
+_SAID = {
+    "facility.power.feed": re.compile(r"give each feed ([\d.]+ \w+)"),
+    "facility.power.circuit": re.compile(r"breakers of at least (\d+ A)"),
+    "facility.cooling.supply": re.compile(r"supply at (?:most|least) ([-\d.]+ °C)"),
+    "facility.cooling.flow": re.compile(r"give ([\d.]+ L/min)"),
+    "facility.power.row": re.compile(r"give rows ([\d.]+ \w+)"),
+    "facility.power.swing_limit": re.compile(r"steps of ([\d.]+ \w+)"),
+}
+H100 = [{"name": "train", "machine": "dgx-h100", "nodes": 32, "fabrics": ["compute"]}]
+B200 = [{"name": "train", "machine": "dgx-b200", "nodes": 16, "fabrics": ["compute"]}]
+GB200 = [{"name": "train", "machine": "dgx-gb200", "nodes": 144, "fabrics": ["compute"]}]
+WET = {"rack": {"type": "eia-48u"}}
+
+
+def hall(pools: list[dict[str, Any]] = H100, **facility: Any) -> dict[str, Any]:
+    return {
+        "name": "t", "site": {"kind": "onprem", "location": "stockholm"},
+        "scheduler": {"kind": "slurm", "version": "25.11"}, "pools": pools,
+        "fabrics": [{"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}],
+        "facility": {"rack": {"type": "eia-48u", "nodes": 4}} | facility,
+    }  # fmt: skip
+
+
+def findings(data: dict[str, Any]) -> tuple[Finding, ...]:
+    return resolve(loads(yaml.safe_dump(data))).findings
+
+
+def put(data: Any, path: str, value: Any) -> None:
+    *parts, last = re.findall(r"[^.\[\]]+", path)
+    for part in parts:
+        data = data[int(part)] if isinstance(data, list) else data.setdefault(part, {})
+    if isinstance(value, dict):
+        data.setdefault(last, {}).update(value)
+    else:
+        data[last] = value
+
+
+def cures(finding: Finding) -> list[tuple[str, Any]]:
+    """Every way out that a hint names with a value."""
+    parent = finding.path.rpartition(".")[0]
+    found = [(key if key.startswith(("facility", "pools")) else f"{parent}.{key}", yaml.safe_load(value))
+             for key, value in _SETTING.findall(finding.hint)]  # fmt: skip
+    return found + [(path, said[1]) for path, form in _SAID.items()
+                    if finding.path == path and (said := form.search(finding.hint))]  # fmt: skip
+
+
+CASES: dict[str, tuple[str, int, dict[str, Any]]] = {
+    "too many nodes": ("rack-fit", 1, hall(rack={"type": "eia-42u", "nodes": 6})),
+    "too much power": ("rack-fit", 1, hall(rack={"type": "eia-48u", "nodes": 4, "power": "30 kW"})),
+    "a pool's own rack": ("rack-fit", 1, hall([H100[0] | {"rack": {"type": "eia-42u", "nodes": 6}}])),
+    "too heavy for the floor": ("rack-floor", 1, hall(floor="400 kg")),
+    "a pool's rack on the floor": ("rack-floor", 1, hall([H100[0] | {"rack": {"type": "eia-48u", "nodes": 4}}],
+                                                         floor="400 kg")),
+    "racks of switches": ("rack-fit", 1, hall([H100[0] | {"nodes": 127}], management={"racks": 1})),
+    "208 V": ("power-circuit", 2, hall(power={"voltage": "208 V", "circuit": "60 A"})),
+    "400 V, two feeds": ("power-circuit", 2, hall(power={"voltage": "400 V", "circuit": "32 A", "feeds": 2,
+                                                         "redundancy": "2N"})),
+    "480 V": ("power-circuit", 2, hall(power={"voltage": "480 V", "circuit": "30 A"})),
+    "one unit on one of two feeds": ("power-circuit", 1, hall(
+        rack={"type": "eia-48u", "nodes": 4, "pdu": "raritan-px3-5878i2r", "pdus": 1},
+        power={"voltage": "400 V", "circuit": "32 A", "feeds": 2, "redundancy": "2N"})),
+    "a pool's own units": ("power-circuit", 2, hall(
+        [H100[0] | {"rack": {"type": "eia-48u", "nodes": 4, "pdu": "raritan-px3-5878i2r", "pdus": 1}}],
+        power={"voltage": "415 V", "circuit": "32 A"})),
+    "a feed, N": ("feed-loss", 1, hall(power={"feeds": 1, "feed": "250 kW"})),
+    "a feed, N+1": ("feed-loss", 1, hall(power={"feeds": 3, "redundancy": "N+1", "feed": "150 kW"})),
+    "a feed, 2N": ("feed-loss", 1, hall(power={"feeds": 4, "redundancy": "2N", "feed": "150 kW"})),
+    "a feed, 3N/2": ("feed-loss", 1, hall(power={"feeds": 3, "redundancy": "3N/2", "feed": "150 kW"})),
+    "3N/2 of two": ("feed-count", 1, hall(power={"feeds": 2, "redundancy": "3N/2"})),
+    "2N of three": ("feed-count", 1, hall(power={"feeds": 3, "redundancy": "2N"})),
+    "supplies of a DGX H100": ("power-supplies", 1, hall(power={"feeds": 2, "redundancy": "2N"})),
+    "the same, N+1": ("power-supplies", 1, hall(power={"feeds": 2, "redundancy": "N+1"})),
+    "supplies of a DGX B200": ("power-supplies", 1, hall(B200, rack={"type": "eia-48u", "nodes": 2},
+                                                         power={"feeds": 2, "redundancy": "2N"})),
+    "a row": ("row-limit", 2, hall(power={"row": "200 kW"}, racks_per_row=8)),
+    "the hall": ("power-budget", 1, hall(power={"budget": "300 kW"})),
+    "swings": ("power-swing", 1, hall(power={"swing": 0.6, "swing_limit": "100 kW"})),
+    "sun": ("energy-source", 1, hall(energy={"sources": [{"name": "sun", "kind": "on-site", "share": 0.5,
+                                                          "power": "100 kW"}]})),
+    "wind": ("energy-source", 1, hall(energy={"sources": [{"name": "wind", "kind": "contract", "share": 0.9,
+                                                           "power": "200 kW", "capacity_factor": 0.31}]})),
+    "warm water": ("cooling-supply", 1, hall(GB200, cooling={"kind": "direct-liquid", "supply": "45 °C"}, **WET)),
+    "cold water": ("cooling-supply", 1, hall(GB200, cooling={"kind": "direct-liquid", "supply": "1 °C"}, **WET)),
+    "too little water": ("cooling-flow", 1, hall(GB200, cooling={"kind": "direct-liquid", "supply": "30 °C",
+                                                                 "flow": "500 L/min"}, **WET)),
+    "too few distribution units": ("cooling-cdu", 1, hall(GB200, cooling={
+        "kind": "direct-liquid", "supply": "30 °C", "cdu": "ashrae-750", "cdus": 1}, **WET)),
+    "dense racks": ("cooling-density", 1, hall(rack={"type": "eia-48u", "nodes": 5})),
+    "made for air": ("cooling-method", 1, hall(cooling={"kind": "immersion"})),
+    "made for liquid": ("cooling-method", 1, hall(GB200, cooling={"kind": "air"}, **WET)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_named_cures(case: str) -> None:
+    check, ways, data = CASES[case]
+    said = [finding for finding in findings(data) if finding.check == check]
+    assert len(said) == 1, said
+    named = cures(said[0])
+    assert len(named) == ways, (said[0].hint, named)
+    for path, value in named:
+        cured = copy.deepcopy(data)
+        put(cured, path, value)
+        left = [finding for finding in findings(cured) if finding.check == check and finding.path == said[0].path]
+        assert not left, (path, value, left)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(2, 8), st.integers(150, 700), st.sampled_from(["208 V", "400 V", "415 V", "480 V"]),
+       st.integers(16, 63), st.sampled_from([(1, "N"), (3, "N+1"), (2, "2N"), (3, "3N/2"), (4, "2N")]),
+       st.integers(20, 300))  # fmt: skip
+def test_any_hall_is_cured_by_what_its_findings_name(
+    nodes: int, floor: int, voltage: str, current: int, feeds: tuple[int, str], feed: int
+) -> None:
+    """All at once, first error first, until there is none: no cure leads back to the same finding."""
+    data = hall(rack={"type": "eia-48u", "nodes": nodes}, floor=f"{floor} kg", power={
+        "voltage": voltage, "circuit": f"{current} A", "feeds": feeds[0], "redundancy": feeds[1], "feed": f"{feed} kW",
+    })  # fmt: skip
+    seen: list[tuple[str, str]] = []
+    for _ in range(8):
+        wrong = [finding for finding in findings(data) if finding.level == "error" and cures(finding)]
+        if not wrong:
+            return
+        assert (wrong[0].path, wrong[0].problem) not in seen, wrong[0]
+        seen.append((wrong[0].path, wrong[0].problem))
+        put(data, *cures(wrong[0])[0])
+    raise AssertionError(seen)
