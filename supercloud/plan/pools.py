@@ -22,6 +22,7 @@ __all__ = ["network_and_pools"]
 _HOST_DIGITS = 4
 _SERVICE_HOSTS = 250
 _ANY = "0.0.0.0/0"
+_SERVICE = "service hosts"
 # By whether the site is on-prem.
 _USUAL = {True: "10.0.0.0/8", False: "10.0.0.0/16"}
 
@@ -34,13 +35,14 @@ def network_and_pools(
     cidr = spec.network.cidr or _USUAL[onprem]
     room = cidr if onprem else _ANY  # on a cloud, addresses are its own: subnets are checked there
     domain = spec.network.domain or f"{spec.name}.internal"
-    needs = {"": _SERVICE_HOSTS} | {pool.name: pool.nodes for pool in spec.pools}
+    needs = {_SERVICE: _SERVICE_HOSTS} | {pool.name: pool.nodes for pool in spec.pools}
     try:
         blocks = allocate(room, needs)
     except InputError as error:
-        problems.error("addresses", "network.cidr", str(error), "give a larger network")
+        larger = "give a larger network" if _is_network(room) else f"such as {_USUAL[onprem]}"
+        problems.error("addresses", "network.cidr", str(error), larger)
         blocks = allocate(_ANY, needs)  # so that everything else can still be checked
-    network = NetworkPlan(_range(cidr, onprem), domain, blocks[""])
+    network = NetworkPlan(_range(cidr, onprem), domain, blocks[_SERVICE])
     pools = []
     for index, pool in enumerate(spec.pools):
         machine = _machine(pool, f"pools[{index}].machine", spec.site.kind, catalog, problems)
@@ -69,6 +71,13 @@ def network_and_pools(
             )
         )
     return network, tuple(pools)
+
+
+def _is_network(text: str) -> bool:
+    try:
+        return bool(ipaddress.IPv4Network(text))
+    except ValueError:
+        return False
 
 
 def _range(cidr: str, onprem: bool) -> str:

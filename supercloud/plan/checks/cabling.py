@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...catalog import Catalog
-from ...errors import Finding, InputError
+from ...errors import Finding, InputError, UnknownName
+from ...primitives.nodes import expand
 from ..cabling.mixed_optics import mixed_ports
 from ..cabling.parts import Parts
 from ..model import FabricPlan, Plan
@@ -25,8 +26,9 @@ def cable_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for path, fabric in _declared(plan):
         declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
         special = declared.cabling or declared.peer_links or declared.exits or declared.joins
-        if not special or not fabric.tiers:
-            continue
+        upper = {item.name for item in plan.fabrics if item.tiers and item.name != fabric.name}
+        if not special or not fabric.tiers or (declared.joins and declared.joins.fabric not in upper):
+            continue  # that the network it joins is not there is said where it is declared
         import numpy as np
 
         from ..cabling.cables import cables_of
@@ -153,4 +155,39 @@ def subnet_licence(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                               "set subnet_manager: nvidia where it is licensed, or leave it out")  # fmt: skip
 
 
-CHECKS = (cable_mixed_optic, cable_named, cable_reach, subnet_licence)
+def subnet_partitions(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Partitions of tenants that are not there, of hosts that are not on the fabric, or with the key of another's."""
+    tenants = {tenant.name for tenant in plan.spec.tenants}
+    for path, fabric in _declared(plan):
+        declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
+        owners: dict[int, str] = {}
+        hosts = {name for pool in fabric.pools for name in plan.pool(pool).hosts} if declared.partitions else set()
+        for index, item in enumerate(declared.partitions):
+            place = f"{path}.partitions[{index}]"
+            if item.tenant not in tenants:
+                error = UnknownName("tenant", item.tenant, tenants)
+                yield Finding("unknown-name", "error", f"{place}.tenant", str(error.args[0]), error.hint)
+            if item.pkey is not None and owners.setdefault(item.pkey, item.tenant) != item.tenant:
+                taken = {one.pkey for one in declared.partitions}
+                free = next(key for key in range(item.pkey + 1, item.pkey + len(taken) + 2) if key not in taken)
+                yield Finding(
+                    "subnet-partitions", "error", f"{place}.pkey",
+                    f"{item.tenant} has the key {item.pkey:#06x} of {owners[item.pkey]}: they would be one partition",
+                    f"set pkey: {free}, or leave it out",
+                )  # fmt: skip
+            if item.hosts is None:
+                continue
+            try:
+                strange = [host for host in expand(item.hosts) if host not in hosts]
+            except InputError as error:
+                yield Finding("subnet-partitions", "error", f"{place}.hosts", str(error), "such as train-[0001-0064]")
+                continue
+            if strange:
+                yield Finding(
+                    "subnet-partitions", "error", f"{place}.hosts",
+                    f"{len(strange)} of its hosts are not on {fabric.name}, the first is {strange[0]}",
+                    f"the fabric has {', '.join(str(plan.pool(pool).hosts) for pool in fabric.pools)}",
+                )  # fmt: skip
+
+
+CHECKS = (cable_mixed_optic, cable_named, cable_reach, subnet_licence, subnet_partitions)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ...catalog import Catalog
 from ...errors import Finding
 from ...primitives.addresses import Block
+from ...primitives.nodes import HostRange
 from ..fabric.roles import is_routed, role_of
 from ..model import Plan
 from ..network.model import block_of
@@ -135,4 +136,64 @@ def network_names(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-CHECKS = (network_asn_shared, network_contract, network_names, network_overlap, network_paths, network_unused)
+def network_name_twice(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Two things that would have the same name."""
+    named: dict[str, list[tuple[HostRange, str, str]]] = {}
+    for hosts, what, path in _named(plan):
+        for other, owner, _ in named.setdefault(hosts.prefix, []):
+            if (first := _shared(hosts, other)) is not None:
+                yield Finding(
+                    "network-name-twice", "error", path, f"{hosts.prefix}{first} would be {what}, and {owner}",
+                    "give one of them another name",
+                )  # fmt: skip
+                break
+        named[hosts.prefix].append((hosts, what, path))
+
+
+def _named(plan: Plan) -> Iterator[tuple[HostRange, str, str]]:
+    """(names, of what, where it is declared) of everything that has names with numbers."""
+    networks = plan.networks
+    if networks is None:
+        return
+    fabrics = {fabric.name: index for index, fabric in enumerate(plan.spec.fabrics)}
+    for run in networks.switches:
+        what = f"a {run.tier.name} switch of {run.fabric}"
+        yield run.hosts, what, f"fabrics[{fabrics[run.fabric]}].name"
+    places = {pool.name: f"pools[{index}].name" for index, pool in enumerate(plan.spec.pools)}
+    for pool in plan.pools:
+        yield pool.hosts, f"a node of {pool.name}", places[pool.name]
+    places |= {group.name: f"storage[{index}].name"
+               for index, item in enumerate(plan.storage) for group in item.servers}  # fmt: skip
+    for group in plan.servers:
+        yield group.hosts, f"a server of {group.storage}", places[group.name]
+    places |= {item.name: _machine_place(plan, item.name) for item in networks.machines}
+    for item in networks.machines:
+        yield item.hosts, f"a machine of {item.name}", places[item.name]
+    for bmc in networks.bmcs:
+        if bmc.names != bmc.owners:
+            yield bmc.names, f"the management port of {bmc.of}", places.get(bmc.of, "network.management")
+
+
+def _machine_place(plan: Plan, name: str) -> str:
+    """Where service machines are declared."""
+    for index, fabric in enumerate(plan.spec.fabrics):
+        for position, service in enumerate(fabric.services):
+            if service.name == name:
+                return f"fabrics[{index}].services[{position}].name"
+        if name == f"{fabric.name}-manager":
+            return f"fabrics[{index}].name"
+    machines = plan.spec.facility.machines if plan.spec.facility else ()
+    index = next((index for index, item in enumerate(machines) if item.name == name), None)
+    return "facility.machines" if index is None else f"facility.machines[{index}].name"
+
+
+def _shared(one: HostRange, other: HostRange) -> str | None:
+    """The first name both have, without its prefix: numbers of different widths are the same once they fill both."""
+    low, high = max(one.first, other.first), min(one.last, other.last)
+    width = max(one.width, other.width)
+    if one.width != other.width:
+        low = max(low, 10 ** (width - 1))
+    return f"{low:0{width}d}" if low <= high else None
+
+
+CHECKS = (network_asn_shared, network_contract, network_name_twice, network_names, network_overlap, network_paths, network_unused)

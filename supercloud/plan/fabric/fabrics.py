@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...catalog import Catalog, Switch
 from ...catalog.machine import Adapter
 from ...errors import UnknownName
@@ -20,6 +22,8 @@ __all__ = ["fabrics_of"]
 
 _SWITCH_KIND = {"infiniband": "infiniband", "roce": "ethernet", "ethernet": "ethernet"}
 _NOTHING = Others()
+# More spines than this are not tried out, to say which number would do.
+_MOST_SPINES = 256
 _CABLES = {"node-leaf": "node_leaf", "leaf-spine": "leaf_spine", "spine-core": "spine_core"}
 
 
@@ -32,6 +36,8 @@ def fabrics_of(
         for position, name in enumerate(pool.fabrics):
             if name not in declared:
                 problems.unknown(f"pools[{index}].fabrics[{position}]", UnknownName("fabric", name, declared))
+    for index, fabric in enumerate(spec.fabrics):
+        _joins(spec, index, fabric, problems)
     built: dict[int, FabricPlan] = {}
     # the management network joins everything else that has a plug for it, so it is built last
     for index in sorted(range(len(spec.fabrics)), key=lambda item: role_of(spec.fabrics[item]) == "management"):
@@ -41,6 +47,22 @@ def fabrics_of(
         if found is not None:
             built[index] = found
     return tuple(built[index] for index in sorted(built))
+
+
+def _joins(spec: ClusterSpec, index: int, fabric: Fabric, problems: Problems) -> None:
+    """Whether the network that one joins is there, is another one, and speaks the same."""
+    if fabric.joins is None:
+        return
+    path = f"fabrics[{index}].joins.fabric"
+    others = {item.name: item for item in spec.fabrics if item.name != fabric.name}
+    other = others.get(fabric.joins.fabric)
+    if fabric.joins.fabric == fabric.name:
+        problems.error("fabric-joins", path, f"{fabric.name} joins itself", "name another network, or leave joins out")
+    elif other is None:
+        problems.unknown(path, UnknownName("fabric", fabric.joins.fabric, others))
+    elif _SWITCH_KIND.get(other.kind) != _SWITCH_KIND.get(fabric.kind):
+        problems.error("fabric-joins", path, f"{fabric.name} is {fabric.kind}, {other.name} is {other.kind}: no cable "
+                       "joins them", "join a network of the same kind")  # fmt: skip
 
 
 def _fabric(
@@ -68,6 +90,15 @@ def _fabric(
         )
         return None
     rails = fabric.rails or adapter.count // planes
+    if rails * planes > adapter.count:
+        problems.error(
+            "fabric-adapters",
+            f"{path}.rails",
+            f"{rails} rails in {planes} plane{'s' * (planes > 1)} take {rails * planes} links of a node, "
+            f"{rails * planes - adapter.count} more than the {adapter.count} it has",
+            f"set rails: {adapter.count // planes}, or leave it out",
+        )
+        return None
     if spec.site.kind != "onprem":
         return FabricPlan(fabric.name, fabric.kind, "managed", names, adapter.speed, rails, planes, (), {}, None)
     if fabric.shape == "torus":
@@ -99,7 +130,7 @@ def _fabric(
     try:
         wiring = with_room(wired, fabric, fabric.exits + dict(others.joining).get(fabric.name, 0))
     except TopologyError as error:
-        problems.error("fabric-fit", path, error.problem, error.hint)
+        problems.error("fabric-fit", path, error.problem, _without_spines(wired, fabric) or error.hint)
         return None
     tiers = tuple(
         SwitchTier(tier.name, switch, tier.count, tier.radix)  # type: ignore[arg-type]
@@ -141,8 +172,21 @@ def _adapter(
                 "declare a fabric for each, or set 'rails'",
             )
             return None
-        found = found or fitting
+        found = min(found or fitting, fitting, key=lambda item: item.count)
     return found
+
+
+def _without_spines(wired: Callable[[int | None, int | None], Wiring], fabric: Fabric) -> str:
+    """The number of spines that would do, where the declared one is what does not fit."""
+    if fabric.spines is None:
+        return ""
+    for spines in range(1, _MOST_SPINES + 1):
+        try:
+            wired(spines, None)
+        except TopologyError:
+            continue
+        return f"set spines: {spines}, or leave it out"
+    return ""
 
 
 def _slowest(fabric: Fabric, catalog: Catalog) -> Rate | None:

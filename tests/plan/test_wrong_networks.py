@@ -1,0 +1,106 @@
+"""Networks that cannot be: each is one finding with its place, and a cure that cures."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import yaml
+from plan.test_cures import cures, findings, put
+from plan.test_management_addresses import COMPUTE, IN_BAND, MANAGEMENT
+
+from supercloud.primitives.nodes import HostRange
+from supercloud.plan.checks.networks import _shared
+
+ROCE = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}
+TENANTS = {"tenants": [{"name": "a", "share": 1, "users": ["x"]}, {"name": "b", "share": 1, "users": ["y"]}]}
+
+
+def spec(*fabrics: dict[str, Any], pools: list[dict[str, Any]] | None = None, nodes: int = 64, **more: Any) -> Any:
+    names = [fabric["name"] for fabric in fabrics]
+    return {
+        "name": "t", "site": {"kind": "onprem", "location": "stockholm"},
+        "scheduler": {"kind": "slurm", "version": "25.11"},
+        "pools": pools or [{"name": "train", "machine": "dgx-h100", "nodes": nodes, "fabrics": names}],
+        "fabrics": list(fabrics),
+    } | more  # fmt: skip
+
+
+def joined(**joins: Any) -> Any:
+    return spec(COMPUTE, IN_BAND, MANAGEMENT | {"joins": joins}, nodes=8)
+
+
+WRONG: dict[str, tuple[str, str, str, Any]] = {
+    "more rails than adapters": ("fabric-adapters", "fabrics[0].rails", "99 links of a node, 91 more than the 8",
+                                 spec(ROCE | {"rails": 99})),
+    "more rails over planes": ("fabric-adapters", "fabrics[0].rails", "16 links of a node, 8 more than the 8",
+                               spec(ROCE | {"rails": 8, "planes": 2})),
+    "too few spines": ("fabric-fit", "fabrics[0]", "do not fit", spec(ROCE | {"spines": 3})),
+    "too many spines": ("fabric-fit", "fabrics[0]", "do not spread evenly over 1000", spec(ROCE | {"spines": 1000})),
+    "joins nothing": ("unknown-name", "fabrics[2].joins.fabric", "no fabric is called 'inband'",
+                      joined(fabric="inband", links=2)),
+    "joins itself": ("fabric-joins", "fabrics[2].joins.fabric", "joins itself", joined(fabric="management", links=2)),
+    "joins another kind": ("fabric-joins", "fabrics[2].joins.fabric", "compute is infiniband",
+                           joined(fabric="compute", links=2)),
+    "two tenants, one key": ("subnet-partitions", "fabrics[0].partitions[1].pkey", "b has the key 0x0010 of a",
+                             spec(COMPUTE | {"partitions": [{"tenant": "a", "pkey": 16}, {"tenant": "b", "pkey": 16},
+                                                            {"tenant": "a", "pkey": 17}]}, **TENANTS)),
+    "no such tenant": ("unknown-name", "fabrics[0].partitions[0].tenant", "no tenant is called 'zz'",
+                       spec(COMPUTE | {"partitions": [{"tenant": "zz"}]}, **TENANTS)),
+    "hosts that are not there": ("subnet-partitions", "fabrics[0].partitions[0].hosts",
+                                 "6 of its hosts are not on compute, the first is train-0065",
+                                 spec(COMPUTE | {"partitions": [{"tenant": "a", "hosts": "train-[0060-0070]"}]},
+                                      **TENANTS)),
+    "hosts that are no hosts": ("subnet-partitions", "fabrics[0].partitions[0].hosts", "",
+                                spec(COMPUTE | {"partitions": [{"tenant": "a", "hosts": "train-[60-"}]}, **TENANTS)),
+    "no network of IPv4": ("addresses", "network.cidr", "hosts get IPv4", spec(ROCE, network={"cidr": "fd00::/64"})),
+    "a network too small": ("addresses", "network.cidr", "blocks of: service hosts 256, train 256",
+                            spec(ROCE, network={"cidr": "10.0.0.0/28"})),
+    "a pool like management ports": ("network-name-twice", "pools[0].name",
+                                     "bmc-train-0001 would be the management port of train, and a node of bmc-train",
+                                     spec(COMPUTE, pools=[
+                                         {"name": "train", "machine": "dgx-h100", "nodes": 4, "fabrics": ["compute"]},
+                                         {"name": "bmc-train", "machine": "dgx-h100", "nodes": 4}])),
+    "machines like switches": ("network-name-twice", "facility.machines[0].name",
+                               "compute-leaf-001 would be a machine of compute-leaf, and a leaf switch of compute",
+                               spec(COMPUTE, facility={"machines": [
+                                   {"name": "compute-leaf", "machine": "management-server", "count": 120}]})),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_one_finding_with_its_place(case: str) -> None:
+    check, path, said, data = WRONG[case]
+    wrong = [finding for finding in findings(data) if finding.level == "error"]
+    assert [(finding.check, finding.path) for finding in wrong] == [(check, path)], wrong
+    assert said in wrong[0].problem and wrong[0].hint
+    for place, value in cures(wrong[0]):
+        cured = copy.deepcopy(data)
+        put(cured, f"fabrics[0].{place}" if place.startswith(".") else place, value)
+        left = [finding for finding in findings(cured) if finding.level == "error"]
+        assert not left, (place, value, left)
+
+
+def test_right_joins_and_partitions_say_nothing() -> None:
+    good = joined(fabric="in-band", links=2)
+    assert not [finding for finding in findings(good) if finding.level == "error"]
+    parts = [{"tenant": "a", "pkey": 16, "hosts": "train-[0001-0008]"}, {"tenant": "a", "pkey": 16}, {"tenant": "b"}]
+    assert not [finding for finding in findings(spec(COMPUTE | {"partitions": parts}, **TENANTS))
+                if finding.check == "subnet-partitions"]  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "other", "shared"), [
+    (HostRange("a-", 1, 9, 2), HostRange("a-", 9, 20, 2), "09"),
+    (HostRange("a-", 1, 9, 2), HostRange("a-", 10, 20, 2), None),
+    (HostRange("a-", 1, 99, 2), HostRange("a-", 1, 99, 4), None),
+    (HostRange("a-", 1, 2000, 2), HostRange("a-", 1, 1500, 4), "1000"),
+])  # fmt: skip
+def test_names_that_meet(one: HostRange, other: HostRange, shared: str | None) -> None:
+    assert _shared(one, other) == _shared(other, one) == shared
+    both = sorted({*one} & {*other})
+    assert (both[0].removeprefix("a-") if both else None) == shared
+
+
+def test_the_specs_are_plain() -> None:
+    assert all(yaml.safe_load(yaml.safe_dump(data)) == data for _, _, _, data in WRONG.values())
