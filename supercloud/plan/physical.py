@@ -41,7 +41,12 @@ def physical_of(
         said = Problems()
         fabrics = with_guids(spec, fabrics_of(spec, pools, catalog, said, others), folder, said)
         facility = facility_of(spec, site, pools, fabrics, catalog, said, servers, folder)
-        found = Others(servers, facility.pdus if facility else 0, _rack_nodes(facility) or others.rack_nodes, _joining(spec, fabrics))
+        found = Others(
+            servers,
+            facility.pdus if facility else 0,
+            _rack_nodes(facility) or others.rack_nodes,
+            _joining(spec, fabrics),
+        )
         if found == others:
             break
         others = found

@@ -10,8 +10,8 @@ import yaml
 from plan.test_cures import cures, findings, put
 from plan.test_management_addresses import COMPUTE, IN_BAND, MANAGEMENT
 
-from supercloud.primitives.nodes import HostRange
 from supercloud.plan.checks.networks import _shared
+from supercloud.primitives.nodes import HostRange
 
 ROCE = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}
 TENANTS = {"tenants": [{"name": "a", "share": 1, "users": ["x"]}, {"name": "b", "share": 1, "users": ["y"]}]}
@@ -104,3 +104,13 @@ def test_names_that_meet(one: HostRange, other: HostRange, shared: str | None) -
 
 def test_the_specs_are_plain() -> None:
     assert all(yaml.safe_load(yaml.safe_dump(data)) == data for _, _, _, data in WRONG.values())
+
+
+def test_what_leads_out_of_a_routed_fabric_is_said() -> None:
+    conv = ROCE | {"name": "conv", "role": "storage", "exits": 4}
+    data = spec(COMPUTE, conv, MANAGEMENT | {"joins": {"fabric": "conv", "links": 2}}, nodes=8)
+    said = [(item.path, item.problem.split(":")[0]) for item in findings(data) if item.check == "network-edge"]
+    assert said == [("fabrics[1].exits", "4 links of conv lead to the building"),
+                    ("fabrics[1]", "2 links of conv lead to management")]  # fmt: skip
+    bridged = spec(COMPUTE, IN_BAND | {"exits": 4}, MANAGEMENT | {"joins": {"fabric": "in-band", "links": 2}}, nodes=8)
+    assert not [item for item in findings(bridged) if item.check == "network-edge"]

@@ -193,13 +193,14 @@ def cooling_density(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue
         stronger = sorted({item.medium for item in methods if _reaches(item, group.power)} - {kind})
         what = f" of {group.pool}" if group.pool else ""
+        fewer = nodes_within(plan, group, group.power, best.power_to)
         yield Finding(
             "cooling-density",
             "warning",
             "facility.cooling.kind",
             f"the fullest rack{what} draws {group.power}, {group.power - best.power_to} over the {best.power_to} that "
             f"{best.title[0].lower()}{best.title[1:]} reaches",
-            f"{nodes_within(plan, group, group.power, best.power_to) or 'put fewer nodes into a rack'}{', or cool by ' + ' or '.join(stronger) if stronger else ''}",
+            (fewer or "put fewer nodes into a rack") + (f", or cool by {' or '.join(stronger)}" if stronger else ""),
         )
 
 

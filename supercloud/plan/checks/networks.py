@@ -86,6 +86,29 @@ def network_paths(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 )  # fmt: skip
 
 
+def network_edge(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Cables of a routed fabric that lead out of it, or beside it: its routing ends at its own switches."""
+    leaves = {fabric.name: fabric.switches("leaf") for fabric in plan.fabrics}
+    for index, fabric in enumerate(plan.spec.fabrics):
+        if plan.networks is None or plan.networks.underlay(fabric.name) is None:
+            continue
+        joining = {item.name: item.joins.links * leaves.get(item.name, 0) for item in plan.spec.fabrics
+                   if item.joins and item.joins.fabric == fabric.name}  # fmt: skip
+        rows = [("exits", fabric.exits, "the building"),
+                ("peer_links", fabric.peer_links * (leaves.get(fabric.name, 0) // 2), "the other leaf of a pair"),
+                ("joins", fabric.joins.links * leaves.get(fabric.name, 0) if fabric.joins else 0,
+                 fabric.joins.fabric if fabric.joins else "")]  # fmt: skip
+        rows += [("", links, name) for name, links in joining.items()]
+        for key, links, where in rows:
+            if links:
+                yield Finding(
+                    "network-edge", "warning", f"fabrics[{index}]" + (f".{key}" if key else ""),
+                    f"{links} links of {fabric.name} lead to {where}: they are cabled, and their ports have neither "
+                    "addresses nor sessions, as who announces what there is not declared",
+                    "configure both ends by hand, filter what is taken in, and suppress this with a reason",
+                )  # fmt: skip
+
+
 def network_contract(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A lossless contract that contradicts itself."""
     for underlay in plan.networks.underlays if plan.networks else ():
@@ -196,4 +219,13 @@ def _shared(one: HostRange, other: HostRange) -> str | None:
     return f"{low:0{width}d}" if low <= high else None
 
 
-CHECKS = (network_asn_shared, network_contract, network_name_twice, network_names, network_overlap, network_paths, network_unused)
+CHECKS = (
+    network_asn_shared,
+    network_contract,
+    network_edge,
+    network_name_twice,
+    network_names,
+    network_overlap,
+    network_paths,
+    network_unused,
+)

@@ -212,8 +212,7 @@ def row_limit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "facility.power.row",
             f"row {worst + 1} draws {rows[worst]}, {rows[worst] - limit} over its {limit}"
             + (f", and {len(over) - 1} more rows are over" if len(over) > 1 else ""),
-            (f"set facility.racks_per_row: {fits}, or " if fits else "")
-            + f"give rows {max(rows)}",
+            (f"set facility.racks_per_row: {fits}, or " if fits else "") + f"give rows {max(rows)}",
         )
 
 

@@ -9,7 +9,7 @@ from ...catalog.machine import ScalableUnit
 from ...primitives.quantity import Rate
 from ...spec import ClusterSpec, Fabric
 from ...topology import Fabric as Wiring
-from ...topology import clos, fat_tree, rail_optimized
+from ...topology import TopologyError, clos, fat_tree, rail_optimized
 from ...topology.tiers import most_down
 from ..model import Service
 from ..problems import Problems

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from ...primitives.addresses import AddressRun, Block, addresses_for, room_of
 from ...primitives.nodes import HostRange
-from ..facility.model import FacilityPlan
 from ..fabric.roles import is_routed
+from ..facility.model import FacilityPlan
 from ..model import FabricPlan, NetworkPlan
 from ..problems import Problems
 from ..storage.servers import Room

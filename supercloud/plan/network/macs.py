@@ -77,7 +77,9 @@ def _problem(
     if network not in known:
         return f"there is no network {network!r}", "known: in-band, bmc, switch"
     if not any(_holds(hosts, host) for hosts in known[network]):
-        return f"there is no {'switch' if network == 'switch' else 'node or server'} {host!r} on {network}", _some(known[network])
+        return f"there is no {'switch' if network == 'switch' else 'node or server'} {host!r} on {network}", _some(
+            known[network]
+        )
     if not _MAC.match(mac) or int(mac[:2], 16) & 1:
         return f"{cells[2]!r} is no MAC address of a host", "six pairs of digits, the first one even: 02:42:ac:11:00:02"
     if (host, network) in found:

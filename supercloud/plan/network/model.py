@@ -68,7 +68,7 @@ class Subnet:
 
 @dataclass(frozen=True, slots=True)
 class BmcRun:
-    """The management controllers of a pool's nodes, of storage servers, of service machines or of distribution units."""
+    """The management ports of a pool's nodes, of storage servers, of service machines or of distribution units."""
 
     of: str
     """Pool or group; ``pdu``."""

@@ -110,8 +110,12 @@ def networks_of(
                 lossless_of(declared, contract, item, wiring), declared.routing.bfd, wiring,
             ))  # fmt: skip
     subnets = (
-        Subnet("service", "service", network.management,
-               len(spec.scheduler.controllers) + sum(len(item.hosts) for item in machines if item.addresses)),
+        Subnet(
+            "service",
+            "service",
+            network.management,
+            len(spec.scheduler.controllers) + sum(len(item.hosts) for item in machines if item.addresses),
+        ),
         *(Subnet(f"in-band-{pool.name}", "in-band", pool.addresses.block, pool.nodes) for pool in pools),
         *_storage(servers),
         *(Subnet(f"bmc-{pool.name}", "bmc", bmcs[pool.name], pool.nodes) for pool in pools),
@@ -165,8 +169,9 @@ def _stacked(room: Room, needs: Mapping[str, int], problems: Problems) -> dict[s
     for name, count in needs.items():
         block = room.take(count)
         if block is None:
-            problems.error("network-size", "network.management", f"{room.cidr} has no block left for the BMCs of {name}",
-                           "give a larger network")  # fmt: skip
+            problems.error("network-size", "network.management",
+                           f"{room.cidr} has no block left for the BMCs of {name}", "give a larger network"
+                           )  # fmt: skip
         found[name] = block or Block("0.0.0.0/0")
     return found
 
