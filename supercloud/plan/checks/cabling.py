@@ -164,7 +164,7 @@ def subnet_partitions(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         hosts = {name for pool in fabric.pools for name in plan.pool(pool).hosts} if declared.partitions else set()
         for index, item in enumerate(declared.partitions):
             place = f"{path}.partitions[{index}]"
-            if item.tenant not in tenants:
+            if tenants and item.tenant not in tenants:
                 error = UnknownName("tenant", item.tenant, tenants)
                 yield Finding("unknown-name", "error", f"{place}.tenant", str(error.args[0]), error.hint)
             if item.pkey is not None and owners.setdefault(item.pkey, item.tenant) != item.tenant:
