@@ -24,11 +24,16 @@ train-0001,bmc,02:00:00:00:02:01
 compute-leaf-001,switch,02:00:00:00:03:01
 home-nfs-0001,in-band,02:00:00:00:04:01
 home-nfs-0001,bmc,02:00:00:00:05:01
+mgmt-02,in-band,02:00:00:00:06:02
+mgmt-02,bmc,02:00:00:00:07:02
+pdu-03,bmc,02:00:00:00:08:03
 """
 STORAGE = """\
 storage:
   - {name: home, kind: nfs, capacity: 50 TB, mount: /home, fabric: compute, servers: {machine: flash-24}}
 """
+MACHINES = "machines: [{name: mgmt, machine: management-server, count: 2}]"
+PDU = "pdu: raritan-px3-5878i2r"
 SCRIPT = """\
 #!/bin/sh
 [ "$1" = bound ] && echo "$ip $subnet $router $hostname $domain" >"$FOUND"
@@ -52,6 +57,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run("cp", str(ROOT / "examples/07-storage/catalog/machines/flash-24.yaml"), str(folder / "spec/catalog/machines"))
     spec = folder / "spec" / "cluster.yaml"
     text = spec.read_text().replace("{domain: roce-small.example}", "{domain: roce-small.example, macs: macs.csv}")
+    text = text.replace("rack: {type: orv3-48u, nodes: 2}", f"{MACHINES}\n  rack: {{type: orv3-48u, nodes: 2, {PDU}}}")
     spec.write_text(text + STORAGE)
     plan = sc.resolve(sc.load(spec))
     assert not plan.errors, plan.errors
@@ -94,7 +100,8 @@ def test_dnsmasq_and_kea_accept_the_files(site: Path) -> None:
     run("kea-dhcp4", "-t", str(site / "hosts" / "kea-dhcp4.json"))
     reserved = json.loads((site / "hosts" / "kea-dhcp4.json").read_text())["Dhcp4"]["subnet4"]
     assert sorted(item["hostname"] for subnet in reserved for item in subnet["reservations"]) == [
-        "bmc-home-nfs-0001", "bmc-train-0001", "compute-leaf-001", "home-nfs-0001", "train-0001"]  # fmt: skip
+        "bmc-home-nfs-0001", "bmc-mgmt-02", "bmc-train-0001", "compute-leaf-001", "home-nfs-0001", "mgmt-02", "pdu-03",
+        "train-0001"]  # fmt: skip
 
 
 def asked(server: str, site: Path, *options: str) -> list[str]:
@@ -132,7 +139,9 @@ def test_names_and_addresses(server: str) -> None:
     assert dig("bmc-train-0002.roce-small.example") == "100.64.0.2"
     assert dig("compute-spine-004.roce-small.example").startswith("100.80.")
     assert dig("home-nfs-0001.roce-small.example") == "10.255.252.1"
-    for name in ("home-nfs-0001-compute", "home-nfs-0001-compute-2"):
+    assert dig("mgmt-02.roce-small.example") == "10.0.255.2"
+    assert dig("pdu-03.roce-small.example") == "100.112.0.3"
+    for name in ("home-nfs-0001-compute", "home-nfs-0001-compute-2", "bmc-mgmt-01", "pdu-16"):
         assert dig("-x", dig(f"{name}.roce-small.example")) == f"{name}.roce-small.example."
     assert dig("nobody.roce-small.example") == ""
 
@@ -145,6 +154,8 @@ def test_ansible_reads_the_inventory(site: Path) -> None:
     assert listed["rack_r01_01"]["hosts"] == ["train-0001", "train-0002"]
     assert len(listed["compute_leaf"]["hosts"]) == 16 and len(listed["compute_spine"]["hosts"]) == 4
     assert listed["storage_home_nfs"]["hosts"] == ["home-nfs-0001"]
+    assert listed["service_mgmt"]["hosts"] == ["mgmt-01", "mgmt-02"]
+    assert listed["bmc_pdu"]["hosts"][-1] == "pdu-16"
     values = listed["_meta"]["hostvars"]
     assert values["home-nfs-0001"]["compute_ports"] == 2 and len(values["home-nfs-0001"]["compute_cidrs"]) == 2
     assert values["compute-leaf-016"]["network_system"] == "nvue"
