@@ -114,3 +114,23 @@ def test_what_leads_out_of_a_routed_fabric_is_said() -> None:
                     ("fabrics[1]", "2 links of conv lead to management")]  # fmt: skip
     bridged = spec(COMPUTE, IN_BAND | {"exits": 4}, MANAGEMENT | {"joins": {"fabric": "in-band", "links": 2}}, nodes=8)
     assert not [item for item in findings(bridged) if item.check == "network-edge"]
+
+
+def test_links_slower_than_the_adapters_are_said() -> None:
+    gaudi = [{"name": "train", "machine": "gaudi3-8", "nodes": 16, "fabrics": ["compute"]}]
+    slow = ROCE | {"switch": "arista-7060x6-64pe"}  # 800, 400 and 100 Gb/s; the ports of a Gaudi 3 have 200
+    (said,) = (item for item in findings(spec(slow, pools=gaudi)) if item.check == "fabric-slow")
+    assert "links of compute run at 100 Gb/s, 100 Gb/s below what the adapters give (200 Gb/s)" in said.problem
+    assert "nvidia-sn5600" in said.hint and "set speed: 100 Gb/s" in said.hint
+    for cured in (ROCE, slow | {"speed": "100 Gb/s"}):
+        assert not [item for item in findings(spec(cured, pools=gaudi)) if item.check == "fabric-slow"]
+
+
+def test_a_kind_of_cable_that_there_is_not_is_said() -> None:
+    hall = {"facility": {"rack": {"type": "eia-48u", "nodes": 4}}}
+    (said,) = (item for item in findings(spec(COMPUTE | {"cabling": {"media": ["aoc"]}}, nodes=32, **hall))
+               if item.check.startswith("cable"))  # fmt: skip
+    assert (said.check, said.path) == ("cable-unknown", "fabrics[0].cabling.media")
+    assert "512 of 512 links of compute have no cable: the catalog knows no aoc that joins osfp" in said.problem
+    assert not [item for item in findings(spec(COMPUTE | {"cabling": {"media": ["aoc", "fibre"]}}, nodes=32, **hall))
+                if item.check.startswith("cable")]  # fmt: skip

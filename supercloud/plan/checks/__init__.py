@@ -40,6 +40,7 @@ CHECKS: tuple[Check, ...] = (
     *racks.CHECKS,
     fabric.fabric_port_assumed,
     fabric.fabric_rails_disjoint,
+    fabric.fabric_slow,
     fabric.fabric_split_domain,
     fabric.fabric_unused,
     fabric.fabric_uplinks_unused,

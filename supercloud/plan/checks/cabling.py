@@ -52,8 +52,16 @@ def cable_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             sides = ((table.one_set, table.one, table.one_port), (table.other_set, table.other, table.other_port))
             ends = [(table.devices[int(of[worst])], int(device[worst]), int(port[worst])) for of, device, port in sides]
             known = joining(fabric, declared, ends[0][0], ends[1][0], ends[0][2], ends[1][2])
-            if not known:
-                continue  # the catalog has none of that kind for these cages: not a question of length
+            if not known:  # not a question of length
+                cages = " and ".join(f"{item.forms[port] or 'a cage of unknown form'} of {item.model}"
+                                     for item, _, port in ends)  # fmt: skip
+                yield Finding(
+                    "cable-unknown", "warning", f"{path}.cabling.media",
+                    f"{int(short.sum())} of {table.count} links of {fabric.name} have no cable: the catalog knows no "
+                    f"{' and no '.join(media)} that joins {cages} at {fabric.speed}",
+                    "allow another kind, or put the cable into a catalog overlay",
+                )  # fmt: skip
+                continue
             reach = max(item.lengths[-1] if item.lengths else item.reach for item in known)
             labels = " to ".join(item.label(device, port) for item, device, port in ends)
             yield Finding(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
-from ...catalog import Catalog
+from ...catalog import Catalog, Switch
 from ...errors import Finding
 from ...topology import Fabric as Wiring
-from ..fabric.roles import assumed_port
+from ..fabric.roles import adapter_of, assumed_port
 from ..model import Plan
 
 
@@ -78,6 +79,36 @@ def fabric_uplinks_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             f"set joins: {{fabric: {others[0] if others else 'in-band'}, links: 2}}"
             + ("" if others else ", and declare that network"),
         )
+
+
+def fabric_slow(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Links between accelerators, or to storage, slower than the adapters, which nobody asked for."""
+    for index, declared in enumerate(plan.spec.fabrics):
+        fabric = next((item for item in plan.fabrics if item.name == declared.name), None)
+        if fabric is None or not fabric.tiers or fabric.speed is None or declared.speed:
+            continue
+        if fabric.role not in ("compute", "storage"):
+            continue
+        found = [adapter_of(plan.pool(name).machine, fabric.role, fabric.kind) for name in fabric.pools]
+        most = max((item.speed for item in found if item), default=fabric.speed)
+        if most <= fabric.speed:
+            continue
+        kind = fabric.tiers[0].switch.kind
+        switches = [cast(Switch, item) for item in catalog.all("switches")]
+        names = [item.name for item in switches if item.kind == kind and item.radix(most)]
+        yield Finding(
+            "fabric-slow",
+            "warning",
+            f"fabrics[{index}]",
+            f"links of {fabric.name} run at {fabric.speed}, {most - fabric.speed} below what the adapters give "
+            f"({most}): {' and '.join(sorted({tier.switch.name for tier in fabric.tiers}))} has no ports of {most}",
+            f"take {_some(names)}, or set speed: {fabric.speed} where that is meant",
+        )
+
+
+def _some(names: list[str]) -> str:
+    """A few of the names, for a hint."""
+    return ", ".join(sorted(names)[:4]) if names else "switches with such ports"
 
 
 def fabric_split_domain(plan: Plan, catalog: Catalog) -> Iterator[Finding]:

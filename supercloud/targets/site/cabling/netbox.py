@@ -17,6 +17,8 @@ __all__ = ["netbox_files"]
 # NetBox's own names for what it knows.
 _CABLES = {"dac": "dac-passive", "acc": "dac-active", "copper": "cat6", "aoc": "aoc", "multimode": "mmf-om4",
            "single-mode": "smf-os2", "": ""}  # fmt: skip
+# Inches from rail to rail: all equipment of the plan is counted in units of EIA-310. NetBox before 4.1 asks for it.
+_WIDTH = "19"
 _INFINIBAND = {100: "infiniband-edr", 200: "infiniband-hdr", 400: "infiniband-ndr", 800: "infiniband-xdr"}
 _ETHERNET = {
     "rj45": "1000base-t", "qsfp28": "100gbase-x-qsfp28", "qsfp56": "200gbase-x-qsfp56",
@@ -49,8 +51,8 @@ def netbox_files(plan: Plan, tables: list[CableTable]) -> dict[str, str]:
         "2-manufacturers.csv": _csv("name,slug", sorted({(m, _slug(m)) for m, _, _ in makers.values()})),
         "3-device-roles.csv": _csv("name,slug,color", [("node", "node", "2196f3"), ("switch", "switch", "4caf50"),
                                                        ("service", "service", "ff9800")]),
-        "4-racks.csv": _csv("site,name,status,u_height", [
-            (plan.name, rack.name, "planned", str(rack.units or 48))
+        "4-racks.csv": _csv("site,name,status,width,u_height", [
+            (plan.name, rack.name, "planned", _WIDTH, str(rack.units or 48))
             for rack in (plan.layout.racks if plan.layout else ())
         ]),
         "6-devices.csv": "\n".join(["name,role,manufacturer,device_type,status,site,rack,position,face",
