@@ -226,6 +226,19 @@ def test_hot_hours_without_a_chiller_are_said(tmp_path: Path) -> None:
     assert "in 12 of 8760 hours it is warmer than the 20 °C" in said
 
 
+def test_a_limit_outdoors_that_is_not_known_is_said(tmp_path: Path) -> None:
+    cooling = LIQUID | {"cdu": "coolit-chx2000", "rejection": "dry-cooler", "weather": weather(tmp_path, 12)}
+    plan = hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=cooling)
+    (said,) = of(plan, "cooling-limit-unknown")
+    assert said == ("not known: the approach of coolit-chx2000, and so up to which temperature outdoors a dry-cooler is "
+                    "enough, nor how many hours are free")  # fmt: skip
+    del cooling["supply"]
+    (said,) = of(hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=cooling), "cooling-limit-unknown")
+    assert "not known: the temperature of the supply" in said
+    known = cooling | {"supply": "32 °C", "cdu": "nvidia-qualified"}
+    assert not of(hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=known), "cooling-limit-unknown")
+
+
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [

@@ -306,6 +306,26 @@ def cooling_split_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         )
 
 
+def cooling_limit_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Heat rejection whose limit outdoors is not known, because a part between it and the racks does not say."""
+    heat = plan.facility.heat if plan.facility else None
+    declared = plan.spec.facility.cooling if plan.spec.facility else None
+    if heat is None or declared is None or heat.rejection is None or not heat.rejection.reference:
+        return
+    cdu = heat.loop.cdu if heat.loop else None
+    if declared.supply is None:
+        what, cure = "the temperature of the supply", "set facility.cooling.supply"
+    elif heat.outdoor_limit is None and cdu is not None and cdu.approach is None:
+        what, cure = f"the approach of {cdu.name}", f"put it into cdus/{cdu.name}.yaml of a catalog overlay"
+    else:
+        return
+    yield Finding(
+        "cooling-limit-unknown", "note", "facility.cooling.rejection",
+        f"not known: {what}, and so up to which temperature outdoors a {heat.rejection.name} is enough"
+        + (", nor how many hours are free" if declared.weather else ""), cure,
+    )  # fmt: skip
+
+
 def cooling_weather(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Hours of the year that the outdoors does not cool, where nothing else is declared that does."""
     heat = plan.facility.heat if plan.facility else None
@@ -338,6 +358,7 @@ CHECKS = (
     cooling_cdu,
     cooling_density,
     cooling_flow,
+    cooling_limit_unknown,
     cooling_method,
     cooling_split_unknown,
     cooling_supply,
