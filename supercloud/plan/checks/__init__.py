@@ -39,6 +39,7 @@ CHECKS: tuple[Check, ...] = (
     *power.CHECKS,
     *racks.CHECKS,
     fabric.fabric_port_assumed,
+    fabric.fabric_rack_apart,
     fabric.fabric_rails_disjoint,
     fabric.fabric_slow,
     fabric.fabric_split_domain,

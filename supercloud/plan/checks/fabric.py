@@ -30,6 +30,26 @@ def fabric_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
+def fabric_rack_apart(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Parts of rack products that hang on the management switches within their rack, and on no network of the plan."""
+    joined = {name for fabric in plan.fabrics if fabric.role == "management" and fabric.tiers for name in fabric.pools}
+    for index, pool in enumerate(plan.pools):
+        group = next((item for item in (plan.facility.racks if plan.facility else ()) if item.pool == pool.name), None)
+        product = pool.machine.rack
+        if pool.name not in joined or product is None or group is None or not product.management_switches:
+            continue
+        parts = {"NVLink switch trays": product.switch_trays, "power shelves": product.power_shelves}
+        text = " and ".join(f"{count * group.count} {name}" for name, count in parts.items() if count)
+        yield Finding(
+            "fabric-rack-apart",
+            "note",
+            f"pools[{index}].machine",
+            f"{text} of the {group.count} racks of {pool.name} hang on the {product.management_switches} management "
+            "switches that come with each rack: they are in no list of cables and have no addresses here",
+            f"join the {product.management_switches * group.count} switches of the racks by hand",
+        )
+
+
 def fabric_port_assumed(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Machines on a management network whose port there the catalog does not know."""
     for fabric in plan.fabrics:

@@ -61,7 +61,9 @@ def test_roots_and_partitions_from_a_file_of_guids(tmp_path: Path) -> None:
     assert "llm=0x0005" in text and "vision=0x0010" in text and "0x000000000000b8de" in text
     with pytest.raises(InputError, match=r"partitions\[0\]\.hosts: the GUIDs of 8 of 16 adapters are not known"):
         render(plan_of(more.replace("train-0001", "train-[0001-0002]"), tmp_path), "infiniband")
-    with pytest.raises(InputError, match=r"partitions\[0\]\.hosts: 1 of its hosts are not on compute, the first is login"):
+    with pytest.raises(
+        InputError, match=r"partitions\[0\]\.hosts: 1 of its hosts are not on compute, the first is login"
+    ):
         render(plan_of(more.replace("train-0001", "login"), tmp_path), "infiniband")
 
 
