@@ -42,6 +42,7 @@ CHECKS: tuple[Check, ...] = (
     fabric.fabric_rack_apart,
     fabric.fabric_rails_disjoint,
     fabric.fabric_slow,
+    fabric.fabric_spines,
     fabric.fabric_split_domain,
     fabric.fabric_unused,
     fabric.fabric_uplinks_unused,

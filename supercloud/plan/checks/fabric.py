@@ -9,6 +9,7 @@ from ...catalog import Catalog, Switch
 from ...errors import Finding
 from ...topology import Fabric as Wiring
 from ..fabric.roles import adapter_of, assumed_port
+from ..fabric.wiring import even_uplinks, spines_for
 from ..model import Plan
 
 
@@ -99,6 +100,30 @@ def fabric_uplinks_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             f"set joins: {{fabric: {others[0] if others else 'in-band'}, links: 2}}"
             + ("" if others else ", and declare that network"),
         )
+
+
+def fabric_spines(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Far more spines than uplinks fill, as the uplinks of leaves that were declared spread evenly over no fewer."""
+    for index, declared in enumerate(plan.spec.fabrics):
+        fabric = next((item for item in plan.fabrics if item.name == declared.name), None)
+        if fabric is None or not isinstance(fabric.wiring, Wiring) or len(fabric.tiers) != 2 or declared.spines:
+            continue
+        if not (declared.su or declared.leaf_down or declared.leaf_up):
+            continue
+        leaf, spine = fabric.wiring.tiers
+        found = even_uplinks(fabric.wiring)
+        if found is None:
+            continue
+        up, spines = found, spines_for(fabric.wiring, found)
+        if 2 * spines <= spine.count // fabric.planes:
+            yield Finding(
+                "fabric-spines",
+                "warning",
+                f"fabrics[{index}]",
+                f"{leaf.up} uplinks of a leaf spread evenly over no fewer than {spine.count // fabric.planes} spines: "
+                f"each of them has {spine.down} of {spine.radix} ports in use",
+                f"set leaf_up: {up}, which takes {spines} spines",
+            )
 
 
 def fabric_slow(plan: Plan, catalog: Catalog) -> Iterator[Finding]:

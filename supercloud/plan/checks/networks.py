@@ -206,8 +206,8 @@ def _machine_place(plan: Plan, name: str) -> str:
         if name == f"{fabric.name}-manager":
             return f"fabrics[{index}].name"
     machines = plan.spec.facility.machines if plan.spec.facility else ()
-    index = next((index for index, item in enumerate(machines) if item.name == name), None)
-    return "facility.machines" if index is None else f"facility.machines[{index}].name"
+    place = next((place for place, item in enumerate(machines) if item.name == name), None)
+    return "facility.machines" if place is None else f"facility.machines[{place}].name"
 
 
 def _shared(one: HostRange, other: HostRange) -> str | None:

@@ -255,7 +255,7 @@ def energy_source(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 def _below(number: float) -> float:
     """A number with two digits, no larger than the one given."""
     digits = 1 - floor(log10(number)) if number > 0 else 0
-    return round(floor(number * 10**digits) / 10**digits, digits)
+    return round(floor(number * 10.0**digits) / 10.0**digits, digits)
 
 
 def _part(limit: Power, whole: Power) -> float:

@@ -10,13 +10,13 @@ from ...primitives.quantity import Rate
 from ...spec import ClusterSpec, Fabric
 from ...topology import Fabric as Wiring
 from ...topology import TopologyError, clos, fat_tree, rail_optimized
-from ...topology.tiers import most_down
+from ...topology.tiers import least_divisor, most_down
 from ..model import Service
 from ..problems import Problems
 from .apart import leaves_apart
 from .leaf_rules import asks_of, grown, leaves_of, most_under_one
 
-__all__ = ["build", "rack_nodes", "with_room"]
+__all__ = ["build", "even_uplinks", "rack_nodes", "spines_for", "with_room"]
 
 
 def reference_unit(fabric: Fabric, machine: Machine, radix: int) -> ScalableUnit | None:
@@ -57,10 +57,12 @@ def build(
         return leaves_apart(
             nodes, nics=rails, radix=radix[0], down=fabric.leaf_down, reserved=reserved, most=most
         )  # fmt: skip
+    # where nothing is said of leaves, they may have as many uplinks more as let fewer spines do
+    free = not (fabric.spines or fabric.leaf_up)
     if fabric.shape == "fat-tree":
         down = fabric.leaf_down or (unit.leaf_down if unit else None)
 
-        def tree(leaves: int | None) -> Wiring:
+        def tree(leaves: int | None, uplinks: int | None, spines: int | None) -> Wiring:
             return fat_tree(
                 nodes,
                 nics=rails,
@@ -69,29 +71,35 @@ def build(
                 leaves=leaves,
                 tiers=fabric.tiers,
                 down=down,
-                uplinks=fabric.leaf_up,
+                uplinks=uplinks or fabric.leaf_up,
                 spines=spines,
                 oversubscription=ratio,
                 reserved=reserved,
                 cage=cage,
             )
 
-        return grown(tree, least, more=more)
+        free = free and down is None
+        return _evened(tree, least, more, free, spines, lambda found: found.tiers[0].count // planes)
     if fabric.shape == "clos":
-        return clos(
-            nodes,
-            nics=rails,
-            rack=rack,
-            radix=ports,
-            planes=planes,
-            uplinks=fabric.leaf_up,
-            pod=fabric.racks_per_pod,
-            tiers=fabric.tiers,
-            spines=spines,
-            oversubscription=ratio,
-            reserved=reserved,
-            cage=cage,
-        )
+
+        def racks(count: int | None, uplinks: int | None, spines: int | None) -> Wiring:
+            return clos(
+                nodes,
+                nics=rails,
+                rack=rack,
+                radix=ports,
+                racks=count,
+                planes=planes,
+                uplinks=uplinks or fabric.leaf_up,
+                pod=fabric.racks_per_pod,
+                tiers=fabric.tiers,
+                spines=spines,
+                oversubscription=ratio,
+                reserved=reserved,
+                cage=cage,
+            )
+
+        return _evened(racks, None, False, free, spines, lambda found: None)
     rule = leaves_of(fabric, role, nodes, rails, planes, radix[0], machine.scalable_unit, services, speed)
     down = rule.down or fabric.leaf_down or (unit.leaf_down if unit else None)
     if down is None and fabric.su is None and machine.domain_nodes > 1:
@@ -100,7 +108,7 @@ def build(
         down = whole // machine.domain_nodes * machine.domain_nodes or None
     size = rule.unit or fabric.su or (unit.nodes if unit else _only_unit(nodes, radix[0], ratio[0], down))
 
-    def rail(units: int | None) -> Wiring:
+    def rail(units: int | None, uplinks: int | None, spines: int | None) -> Wiring:
         return rail_optimized(
             nodes,
             rails=rails,
@@ -108,7 +116,7 @@ def build(
             unit=size,
             units=units,
             down=down,
-            uplinks=rule.uplinks or fabric.leaf_up,
+            uplinks=uplinks or rule.uplinks or fabric.leaf_up,
             planes=planes,
             tiers=fabric.tiers,
             pod=fabric.pod or (unit.pod if unit and unit.pod else "su"),
@@ -118,7 +126,40 @@ def build(
             cage=cage,
         )
 
-    return grown(rail, max(rule.units or 0, least or 0) or None, more=more)
+    free = free and not (unit or fabric.su or fabric.leaf_down or rule.unit or rule.uplinks)
+    least = max(rule.units or 0, least or 0) or None
+    return _evened(rail, least, more, free, spines,
+                   lambda found: next(axis.size for axis in found.tiers[0].axes if axis.name == "su"))  # fmt: skip
+
+
+def _evened(
+    build: Callable[[int | None, int | None, int | None], Wiring], least: int | None, more: bool, free: bool,
+    spines: int | None, units: Callable[[Wiring], int | None],
+) -> Wiring:  # fmt: skip
+    """What ``build(units, uplinks, spines)`` makes; where uplinks are ``free``, with those that need fewest spines."""
+    found = grown(lambda count: build(count, None, None if free else spines), least, more=more)
+    uplinks = even_uplinks(found) if free else None
+    return build(units(found), uplinks, spines) if free and (uplinks or spines) else found
+
+
+def even_uplinks(wiring: Wiring) -> int | None:
+    """The uplinks of a leaf with which two tiers take the fewest spines; None where it has them already.
+
+    Uplinks spread evenly over spines, so that 31 of them would take 31 spines; 32 are content with four. This is for
+    leaves of which nothing is said: what the user or the maker says is kept as it is.
+    """
+    if len(wiring.tiers) != 2:
+        return None
+    leaf, spine = wiring.tiers
+    fewest, up = min((spines_for(wiring, up), up) for up in range(leaf.up, max(leaf.up, leaf.radix - leaf.down) + 1))
+    return up if fewest < spine.count // wiring.planes else None
+
+
+def spines_for(wiring: Wiring, uplinks: int) -> int:
+    """Spines of a plane of two tiers, if a leaf had so many uplinks; more than there can be where none would do."""
+    leaf, spine = wiring.tiers
+    needed = -(-leaf.count // wiring.planes * uplinks // spine.radix)
+    return least_divisor(uplinks, needed) if needed <= uplinks else leaf.count * uplinks
 
 
 def with_room(build: Callable[[int | None, int | None], Wiring], fabric: Fabric, links: int) -> Wiring:

@@ -1,0 +1,77 @@
+"""Any number of nodes: no fabric gets more spines than its uplinks have to fill, whatever the number divides by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plan.test_resolve import planned, train
+
+from supercloud.plan.model import FabricPlan
+
+ROCE = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}
+SHAPES: list[dict[str, Any]] = [{}, {"shape": "fat-tree"}, {"shape": "clos", "su": 3}]
+INFINIBAND = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
+
+
+def fabric(machine: str, nodes: int, of: dict[str, Any]) -> FabricPlan:
+    (found,) = planned(pools=train(machine, nodes), fabrics=[of]).fabrics
+    return found
+
+
+def full(found: FabricPlan) -> int:
+    """Spines that so many uplinks fill."""
+    spine = next(tier for tier in found.tiers if tier.name == "spine")
+    return -(-found.cables["leaf_spine"] // found.planes // spine.radix) * found.planes
+
+
+# By hand: 8 leaves, so many uplinks each, spines of 128 ports (SN5600) or 64 (QM9700), a number that divides both.
+@pytest.mark.parametrize(("machine", "nodes", "of", "spines", "links"), [
+    ("dgx-h100", 17, ROCE, 2, 8 * 18),
+    ("dgx-h100", 31, ROCE, 2, 8 * 32),
+    ("dgx-h100", 32, ROCE, 2, 8 * 32),
+    ("dgx-h100", 37, ROCE, 3, 8 * 39),
+    ("dgx-h100", 59, ROCE, 4, 8 * 60),
+    ("dgx-h100", 61, ROCE, 4, 8 * 64),
+    ("mi300x-8gpu", 13, INFINIBAND, 2, 8 * 14),
+    ("mi300x-8gpu", 31, INFINIBAND, 4, 8 * 32),
+    ("dgx-h100", 17, ROCE | {"oversubscription": {"leaf": 2}}, 1, 8 * 9),
+    ("dgx-h100", 31, INFINIBAND, 4, 8 * 32),  # the maker's unit: as printed
+    ("dgx-h100", 95, INFINIBAND, 16, 24 * 32),
+    ("dgx-h100", 59, ROCE | {"exits": 40}, 5, 8 * 60),
+])  # fmt: skip
+def test_by_hand(machine: str, nodes: int, of: dict[str, Any], spines: int, links: int) -> None:
+    found = fabric(machine, nodes, of)
+    assert (found.switches("spine"), found.cables["leaf_spine"]) == (spines, links)
+    assert found.cables["node_leaf"] == 8 * nodes
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(2, 260), st.sampled_from(["nvidia-sn5600", "nvidia-sn5400", "arista-7060x6-64pe"]),
+       st.sampled_from([1, 2]), st.sampled_from([1, 2, 3]), st.sampled_from(SHAPES))  # fmt: skip
+def test_any_number(nodes: int, switch: str, planes: int, ratio: int, shape: dict[str, Any]) -> None:
+    of = ROCE | {"switch": switch, "planes": planes, "oversubscription": {"leaf": ratio}} | shape
+    plan = planned(pools=train("dgx-h100", nodes), fabrics=[of])
+    if plan.errors or not plan.fabrics[0].switches("spine") or plan.fabrics[0].switches("core"):
+        return
+    (found,) = plan.fabrics
+    assert found.switches("spine") <= 2 * full(found)
+    leaves = found.switches("leaf")
+    assert found.cables["leaf_spine"] % leaves == 0
+    assert found.cables["leaf_spine"] // leaves % (found.switches("spine") // planes) == 0
+    assert found.cables["leaf_spine"] * ratio >= found.cables["node_leaf"]
+
+
+def test_what_was_declared_is_kept_and_said() -> None:
+    plan = planned(pools=train("dgx-h100", 31), fabrics=[ROCE | {"su": 31, "leaf_down": 31}])
+    assert plan.fabrics[0].switches("spine") == 31
+    (said,) = (finding for finding in plan.findings if finding.check == "fabric-spines")
+    assert said.problem.startswith(
+        "31 uplinks of a leaf spread evenly over no fewer than 31 spines: each of them has 8 "
+    )
+    assert said.hint == "set leaf_up: 32, which takes 2 spines"
+    cured = planned(pools=train("dgx-h100", 31), fabrics=[ROCE | {"su": 31, "leaf_down": 31, "leaf_up": 32}])
+    assert cured.fabrics[0].switches("spine") == 2
+    assert not [finding for finding in cured.findings if finding.check == "fabric-spines"]
