@@ -149,6 +149,21 @@ def _shelves(plan: Plan, group: RackGroup, feeds: int, paths: int, scheme: str) 
         )
 
 
+def power_shelf_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Power shelves that were declared, and no rack gets: its machines have supplies, or it has no busbar."""
+    shelf = plan.spec.facility.power.shelf if plan.spec.facility else None
+    groups = [group for group in (plan.facility.racks if plan.facility else ()) if group.kind == "compute"]
+    if shelf is None or not groups or any(group.shelves and group.shelf_units for group in groups):
+        return
+    machines = [pool.machine for pool in plan.pools if pool.machine.body.supplies or pool.machine.rack]
+    why = f"{machines[0].name} has supplies of its own" if machines else (
+        f"{groups[0].rack.name if groups[0].rack else 'the rack'} has no busbar")  # fmt: skip
+    yield Finding(
+        "power-shelf-unused", "warning", "facility.power.shelf", f"no rack gets a {shelf}: {why}",
+        "leave it out, or take machines without supplies in racks with a busbar",
+    )  # fmt: skip
+
+
 def power_circuit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Circuits of a rack that do not carry it, all of them or what the loss of a feed leaves."""
     hall = plan.facility
@@ -288,6 +303,7 @@ CHECKS = (
     feed_count,
     power_headroom,
     row_limit,
+    power_shelf_unused,
     power_supplies,
     power_swing,
     power_unknown,

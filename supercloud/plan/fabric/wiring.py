@@ -126,7 +126,8 @@ def build(
             cage=cage,
         )
 
-    free = free and not (unit or fabric.su or fabric.leaf_down or rule.unit or rule.uplinks)
+    kept = unit and ratio[0] == 1  # the maker's units are drawn without oversubscription
+    free = free and not (kept or fabric.su or fabric.leaf_down or rule.unit or rule.uplinks)
     least = max(rule.units or 0, least or 0) or None
     return _evened(rail, least, more, free, spines,
                    lambda found: next(axis.size for axis in found.tiers[0].axes if axis.name == "su"))  # fmt: skip
