@@ -29,6 +29,7 @@ mgmt-02,bmc,02:00:00:00:07:02
 pdu-03,bmc,02:00:00:00:08:03
 """
 STORAGE = """\
+catalog: catalog
 storage:
   - {name: home, kind: nfs, capacity: 50 TB, mount: /home, fabric: compute, servers: {machine: flash-24}}
 """
@@ -53,7 +54,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     run("cp", "-r", str(EXAMPLE), str(folder / "spec"))
     (folder / "spec" / "macs.csv").write_text(MACS)
-    (folder / "spec" / "catalog" / "machines").mkdir(exist_ok=True)
+    (folder / "spec" / "catalog" / "machines").mkdir(parents=True, exist_ok=True)
     run("cp", str(ROOT / "examples/07-storage/catalog/machines/flash-24.yaml"), str(folder / "spec/catalog/machines"))
     spec = folder / "spec" / "cluster.yaml"
     text = spec.read_text().replace("{domain: roce-small.example}", "{domain: roce-small.example, macs: macs.csv}")
