@@ -24,7 +24,6 @@ ROOT = Path(__file__).resolve().parents[3]
 
 CLOS = """\
 name: clos
-catalog: catalog
 site: {kind: onprem, location: stockholm}
 scheduler: {kind: slurm, version: "25.11"}
 pools: [{name: train, machine: dgx-h100, nodes: 8, fabrics: [compute]}]
@@ -40,6 +39,7 @@ fabrics:
     racks_per_pod: 2
 """
 STORAGE = """\
+catalog: catalog
 storage:
   - {name: fast, kind: lustre, capacity: 50 TB, mount: /fast, fabric: compute, servers: {machine: lab-store, count: 2}}
   - {name: slow, kind: nfs, capacity: 50 TB, mount: /slow, fabric: compute, servers: {machine: lab-half, count: 2}}
