@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from ..primitives.quantity import Size
 from ..spec.job import Parallelism
 from ..spec.training import ModelShape
+from .shapes import Change
 
 __all__ = ["Memory", "activation_factors", "memory_of", "state_bytes", "what_fits"]
 
@@ -119,18 +120,28 @@ def _activation_bytes(model: ModelShape, how: Parallelism) -> float | None:
     return tokens * model.hidden * (kept + scores) / how.tensor * layers
 
 
-def what_fits(model: ModelShape, how: Parallelism, has: Size, domain: int) -> str:
-    """The smallest change with which it would fit.
+def what_fits(model: ModelShape, how: Parallelism, has: Size, domain: int) -> tuple[str, Change]:
+    """The smallest change with which it would fit, in words and by field of the job.
 
     First what costs no accelerators, then how it is spread over them, then more of them, and larger ones at last.
     """
-    for words, other, spread in _changes(model, how, domain):
-        if memory_of(other, spread, has).fits:
-            return words
-    for words, other, spread in _larger(model, how, domain):
-        if memory_of(other, spread, has).fits:
-            return words
-    return f"take accelerators with at least {_gb(memory_of(model, how, has).needs)} of memory"
+    for ways in (_changes(model, how, domain), _larger(model, how, domain)):
+        for words, other, spread in ways:
+            if memory_of(other, spread, has).fits:
+                return words, _change(model, how, other, spread)
+    return f"take accelerators with at least {_gb(memory_of(model, how, has).needs)} of memory", {}
+
+
+def _change(model: ModelShape, how: Parallelism, other: ModelShape, spread: Parallelism) -> Change:
+    change: dict[str, object] = {
+        f"model.{name}": getattr(other, name)
+        for name in ModelShape.model_fields
+        if getattr(other, name) != getattr(model, name)
+    }
+    if spread != how:
+        change |= {f"parallelism.{axis}": ways for axis, ways in spread.model_dump().items()}
+        change["accelerators.count"] = spread.total
+    return change
 
 
 def _changes(model: ModelShape, how: Parallelism, domain: int) -> Iterator[tuple[str, ModelShape, Parallelism]]:
@@ -177,7 +188,7 @@ def _splits(model: ModelShape, how: Parallelism, domain: int) -> Iterator[tuple[
     tensor = how.tensor
     while tensor <= max(domain, how.tensor):
         for pipeline in range(how.pipeline, (model.layers or how.pipeline * 64) + 1):
-            fits = whole % (tensor * pipeline) == 0 and not (model.heads and model.heads % tensor)
+            fits = whole % (tensor * pipeline) == 0 and not (model.heads or 0) % tensor and not (model.hidden or 0) % tensor
             data = whole // (tensor * pipeline)
             if (
                 fits

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import ceil
 
 from ..plan.model import Plan
 from ..spec import JobSpec
@@ -19,19 +20,22 @@ def affordable(job: JobSpec, plan: Plan, fleet: Fleet | None, terms: Terms, pric
     if (limit := job.place.max_price) is not None:
         if price is None:
             raise Refused("nobody knows its price, the job has a max_price",
-                          f"give the fleet a price of {plan.name}'s nodes, or leave out place.max_price")  # fmt: skip
+                          f"give the fleet a price of {plan.name}'s nodes, or leave out place.max_price",
+                          {"place.max_price": None})  # fmt: skip
         if price / nodes > limit.to("USD/h"):
             raise Refused(f"a node costs {price / nodes:.2f} USD/h, the job gives at most {limit}",
-                          f"set place.max_price to {price / nodes:.2f} USD/h")  # fmt: skip
+                          f"set place.max_price to {_cents(price / nodes)} USD/h",
+                          {"place.max_price": f"{_cents(price / nodes)} USD/h"})  # fmt: skip
     if job.budget is not None:
         if job.time_limit is None:
             raise Refused("a budget needs to know how long the job runs", "set time_limit")
         if terms.cost is None:
             raise Refused("nobody knows its price, the job has a budget",
-                          f"give the fleet a price of {plan.name}'s nodes, or leave out budget")  # fmt: skip
+                          f"give the fleet a price of {plan.name}'s nodes, or leave out budget", {"budget": None})  # fmt: skip
         if terms.cost > job.budget.to("USD"):
             raise Refused(f"it would cost {terms.cost:.2f} USD until its time limit, the budget is {job.budget}",
-                          f"set budget to {terms.cost:.2f} USD, or a shorter time_limit")  # fmt: skip
+                          f"set budget to {_cents(terms.cost)} USD, or a shorter time_limit",
+                          {"budget": f"{_cents(terms.cost)} USD"})  # fmt: skip
     for budget in fleet.spec.budgets if fleet and job.tenant else ():
         if budget.tenant != job.tenant:
             continue
@@ -41,6 +45,11 @@ def affordable(job: JobSpec, plan: Plan, fleet: Fleet | None, terms: Terms, pric
             would = f"; the job would cost {cost:.2f} USD" if cost else ""
             raise Refused(f"tenant {budget.tenant} has {max(0.0, left):.2f} USD of its {budget.limit} left this "
                           f"{budget.per}{would}", f"raise the budget, or wait for the next {budget.per}")  # fmt: skip
+
+
+def _cents(dollars: float) -> str:
+    """Enough of them: rounded up to a cent."""
+    return f"{ceil(dollars * 100) / 100:.2f}"
 
 
 def promise(job: JobSpec, at: Placement) -> float | None:

@@ -79,7 +79,8 @@ def pods_of(job: JobSpec, plan: Plan, pool: PoolPlan, units: Units, near: Nearne
     if links.channel and (near.required or near.segment > 1) and not _claims_in_levels(plan):
         raise Refused(f"its nodes must share a {'scale-up domain' if near.segment > 1 else near.level}, and its "
                       "Volcano places no pods with a channel (imex) so",
-                      "set near: any, or give the cluster queue: kueue or the pool imex: false")  # fmt: skip
+                      "set near: any, or give the cluster queue: kueue or the pool imex: false",
+                      {"place.near": "any"})  # fmt: skip
     return Pods(
         queue=scheduler.queue,
         resource=resource,

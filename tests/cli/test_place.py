@@ -79,7 +79,9 @@ def test_why_not_asks_every_cluster(folder: Path) -> None:
     assert "1280 accelerators are 160 nodes, the pool has 127" in lines[0] and lines[0].startswith("north/train")
     assert lines[1].startswith("south/train") and "fits" in lines[1]
     one = run(folder, "why-not", "large.yaml", "--on", "fleet.yaml", "--pool", "north/train", "--json")
-    assert json.loads(one.stdout)["north/train"]["remedy"] == "ask for at most 1016 accelerators"
+    north = json.loads(one.stdout)["north/train"]
+    assert north["remedy"] == "set parallelism.data to 31: 992 accelerators" and not north["fits"]
+    assert north["change"]["parallelism.data"] == 31 and one.returncode == 0
 
 
 def test_no_place_at_all(folder: Path) -> None:

@@ -64,13 +64,13 @@ def test_gpt_3_fits_1024_a100() -> None:
 def test_what_would_fit(change: dict[str, Any], how: dict[str, int], said: str) -> None:
     model, spread = LLAMA.model_copy(update=change), Parallelism(**how)
     assert not memory_of(model, spread, OF_80).fits
-    assert what_fits(model, spread, OF_80, 8).startswith(said)
+    assert what_fits(model, spread, OF_80, 8)[0].startswith(said)
 
 
 def test_more_accelerators_that_are_asked_for_are_enough() -> None:
     how = Parallelism(tensor=8, data=2)
     model = LLAMA.model_copy(update={"shard": "nothing"})
-    words = what_fits(model, how, OF_80, 8)
+    words, _ = what_fits(model, how, OF_80, 8)
     pipeline = int(words.partition("pipeline ")[2].partition(",")[0])
     better = model.model_copy(update={"shard": "optimizer"})
     assert memory_of(better, how.model_copy(update={"pipeline": pipeline}), OF_80).fits
