@@ -174,8 +174,7 @@ def _pinned_wait(state: PoolState, hosts: tuple[str, ...], need: int, now: float
     numbers = [int(host[width:]) - state.pool.hosts.first for host in hosts]
     for host, index in zip(hosts, numbers, strict=True):
         if state.healthy[index] < need:
-            raise Refused(f"{host} takes no work", "pin another node, or leave out place.nodes",
-                          {"place.nodes": None})
+            raise Refused(f"{host} takes no work", "pin another node, or leave out place.nodes", {"place.nodes": None})
     busy = [index for index in numbers if state.free[index] < need]
     if any(index not in state.until for index in busy):
         return None

@@ -188,7 +188,11 @@ def _splits(model: ModelShape, how: Parallelism, domain: int) -> Iterator[tuple[
     tensor = how.tensor
     while tensor <= max(domain, how.tensor):
         for pipeline in range(how.pipeline, (model.layers or how.pipeline * 64) + 1):
-            fits = whole % (tensor * pipeline) == 0 and not (model.heads or 0) % tensor and not (model.hidden or 0) % tensor
+            fits = (
+                whole % (tensor * pipeline) == 0
+                and not (model.heads or 0) % tensor
+                and not (model.hidden or 0) % tensor
+            )
             data = whole // (tensor * pipeline)
             if (
                 fits

@@ -63,7 +63,10 @@ class Fewer:
             words, change = (self._replicas if job.parallelism else self._counts)(over, most_nodes, int(most))
             if change:
                 gone = job.nodes and over is None
-                return words + (", and leave out nodes" if gone else ""), {**change, **({"nodes": None} if gone else {})}
+                return words + (", and leave out nodes" if gone else ""), {
+                    **change,
+                    **({"nodes": None} if gone else {}),
+                }
         return "", {}
 
     def _counts(self, over: int | None, nodes: int, most: int) -> tuple[str, Change]:
@@ -75,7 +78,9 @@ class Fewer:
         found = [other for other in around if other]
         if not found:
             return "", {}
-        words = f"ask for at most {found[0]} accelerators" if count > most else f"ask for {' or '.join(map(str, found))}"
+        words = (
+            f"ask for at most {found[0]} accelerators" if count > most else f"ask for {' or '.join(map(str, found))}"
+        )
         return words, {"accelerators.count": found[0]}
 
     def _replicas(self, over: int | None, nodes: int, most: int) -> tuple[str, Change]:

@@ -93,4 +93,3 @@ def _part(profile: str | None = None, fraction: float | None = None) -> Change:
 def _fraction(shards: int) -> float:
     """One shard, as a fraction that is short to write and no more than one shard."""
     return next(cut for digits in range(1, 16) if (cut := floor(10**digits / shards) / 10**digits) * shards > 0.9)
-

@@ -8,12 +8,14 @@ Ethernet fabric each port has one address, the host's: pods share the ports over
 from __future__ import annotations
 
 from dataclasses import dataclass
+from ipaddress import IPv4Network
 from typing import Literal
 
 from ...catalog.machine import Adapter
+from ...primitives.addresses import Block, addresses_for
 from ..model import FabricPlan, Plan, PoolPlan
 
-__all__ = ["Reach", "Way", "adapter_of", "nccl_of", "reach_of", "reaches"]
+__all__ = ["Reach", "Way", "adapter_of", "nccl_of", "pod_blocks", "reach_of", "reaches"]
 
 Way = Literal["host-device", "sr-iov", "shared", "efa", "gke"]
 # Pods that may share a port (rdmaHcaMax), and functions of a port at most.
@@ -106,13 +108,34 @@ def reach_of(plan: Plan, pool: PoolPlan, fabric: FabricPlan) -> Reach | None:
 
 def _functions(plan: Plan, fabric: FabricPlan) -> int:
     """As many as the rails' subnets have addresses for."""
-    halves = 2 if plan.networks and plan.networks.served(fabric.name) else 1  # servers have the upper half
-    rooms = [
-        (subnet.block.num_addresses // halves - 2) // max(1, subnet.hosts)
-        for subnet in (plan.networks.subnets if plan.networks else ())
-        if subnet.fabric == fabric.name and subnet.role == "rail"
-    ]
-    return max(1, min([_FUNCTIONS, *rooms]))
+    return next((each for each in range(_FUNCTIONS, 1, -1) if all(pod_blocks(plan, fabric, "sr-iov", each))), 1)
+
+
+def pod_blocks(plan: Plan, fabric: FabricPlan, way: Way, functions: int = 1) -> list[Block | None]:
+    """For each rail the part of its subnet that pods take their addresses from; None where nothing is left.
+
+    Nodes have addresses there, too: they count up from its start, and servers have its upper half. Below that half lie
+    the addresses for whole ports, and under those the ones for functions of ports.
+    """
+    pools = [pool for pool in plan.pools if fabric.name in pool.fabrics]
+    nodes = sum(pool.nodes for pool in pools)
+    cut = sum(pool.nodes for pool in pools if pool.slicing)
+    wants = {"host-device": nodes - cut, "sr-iov": cut * functions}
+    halves = 2 if plan.networks and plan.networks.served(fabric.name) else 1
+    found: list[Block | None] = []
+    for subnet in plan.networks.subnets if plan.networks else ():
+        if subnet.fabric != fabric.name or subnet.role != "rail":
+            continue
+        blocks: dict[str, Block | None] = {}
+        top = subnet.block.num_addresses // halves
+        for kind, count in wants.items():
+            size = 1 << (count + 1).bit_length()  # with the network's own address and that of broadcasts
+            start = (top - size) // size * size
+            if count and start >= addresses_for(nodes):
+                blocks[kind] = IPv4Network((int(subnet.block.network_address) + start, 33 - size.bit_length()))
+                top = start
+        found.append(blocks.get(way))
+    return found
 
 
 def nccl_of(plan: Plan, pool: PoolPlan) -> dict[str, str]:

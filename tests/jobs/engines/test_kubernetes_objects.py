@@ -32,7 +32,7 @@ from supercloud.targets import render
 
 sys.path.append(str(ROOT / "tests" / "targets" / "kubernetes"))
 
-from kube_specs import ELSEWHERE, OTHER_CLOUDS, VARIANTS, by_kind, objects_of, planned  # noqa: E402
+from kube_specs import ELSEWHERE, VARIANTS, by_kind, objects_of, planned  # noqa: E402
 
 PLAN = """
 name: pod
@@ -184,7 +184,7 @@ def test_a_part_of_a_node_gets_its_part_of_the_adapters() -> None:
 
 
 def test_gke_joins_its_own_networks() -> None:
-    plan = planned(ELSEWHERE["gke"], OTHER_CLOUDS)
+    plan = planned(ELSEWHERE["gke"])
     notes = dict(links_of(plan, plan.pools[0], "llm", 2, 1.0).annotations)
     interfaces = json.loads(notes["networking.gke.io/interfaces"])
     assert interfaces[0] == {"interfaceName": "eth0", "network": "default"} and len(interfaces) == 9

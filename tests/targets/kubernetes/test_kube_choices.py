@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from kube_specs import ELSEWHERE, OTHER_CLOUDS, VARIANTS, by_kind, objects_of, planned, quota
+from kube_specs import ELSEWHERE, VARIANTS, by_kind, objects_of, planned, quota
 
 from supercloud.targets import render
 from supercloud.targets.schedulers.kubernetes.labels import table
@@ -115,7 +115,7 @@ def test_neuron_brings_its_own_plugin_and_the_adapters_theirs() -> None:
 
 
 def test_gke_keeps_its_own_plugin_and_networks() -> None:
-    plan = planned(ELSEWHERE["gke"], OTHER_CLOUDS)
+    plan = planned(ELSEWHERE["gke"])
     bundle = render(plan, "kubernetes")
     values = yaml.safe_load(bundle["charts/gpu-operator.yaml"])
     assert not values["driver"]["enabled"] and not values["devicePlugin"]["enabled"]
@@ -132,15 +132,13 @@ def test_gke_keeps_its_own_plugin_and_networks() -> None:
     assert queue["admissionChecksStrategy"]["admissionChecks"] == [
         {"name": check["metadata"]["name"], "onFlavors": ["train"]}
     ]
-    plain = by_kind(
-        objects_of(render(planned(ELSEWHERE["gke-tcpx"], OTHER_CLOUDS), "kubernetes")), "GKENetworkParamSet"
-    )
+    plain = by_kind(objects_of(render(planned(ELSEWHERE["gke-tcpx"]), "kubernetes")), "GKENetworkParamSet")
     assert {item["spec"]["deviceMode"] for item in plain.values()} == {"NetDevice"}
-    assert len({item["spec"]["vpc"] for item in plain.values()}) == 4
+    assert len({item["spec"]["vpc"] for item in plain.values()}) == 8
 
 
 def test_tpus_need_nothing_in_the_cluster() -> None:
-    bundle = render(planned(ELSEWHERE["tpu"], OTHER_CLOUDS), "kubernetes")
+    bundle = render(planned(ELSEWHERE["tpu"]), "kubernetes")
     names = {item["name"] for item in yaml.safe_load(bundle["charts.lock.yaml"])["charts"]}
     assert not names & {"gpu-operator", "neuron", "network-operator"}
     [flavor] = by_kind(objects_of(bundle), "ResourceFlavor").values()
