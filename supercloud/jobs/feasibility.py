@@ -92,7 +92,8 @@ def limits(job: JobSpec, plan: Plan, fleet: FleetSpec | None = None) -> None:
                         (plan.max_time, f"cluster {plan.name}")):  # fmt: skip
         if most is not None and job.time_limit > most:
             raise Refused(f"time_limit {job.time_limit} is more than the {most} of {whose}",
-                          f"set time_limit to at most {most}, and save checkpoints", {"time_limit": str(most)})  # fmt: skip
+                          f"set time_limit to at most {most}, and save checkpoints",
+                          {"time_limit": str(most)})  # fmt: skip
 
 
 def pinned(job: JobSpec, pool: PoolPlan, nodes: int) -> tuple[str, ...]:

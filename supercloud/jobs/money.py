@@ -31,7 +31,8 @@ def affordable(job: JobSpec, plan: Plan, fleet: Fleet | None, terms: Terms, pric
             raise Refused("a budget needs to know how long the job runs", "set time_limit")
         if terms.cost is None:
             raise Refused("nobody knows its price, the job has a budget",
-                          f"give the fleet a price of {plan.name}'s nodes, or leave out budget", {"budget": None})  # fmt: skip
+                          f"give the fleet a price of {plan.name}'s nodes, or leave out budget",
+                          {"budget": None})  # fmt: skip
         if terms.cost > job.budget.to("USD"):
             raise Refused(f"it would cost {terms.cost:.2f} USD until its time limit, the budget is {job.budget}",
                           f"set budget to {_cents(terms.cost)} USD, or a shorter time_limit",

@@ -19,7 +19,7 @@ _TRIES = 64
 
 
 def shaped(count: int, nodes: int | None, tensor: int, size: int) -> tuple[int, int, int] | None:
-    """Nodes, accelerators on each, and nodes that one tensor-parallel group spans; None where it does not come out even.
+    """Nodes, accelerators on each, and nodes that one tensor-parallel group spans; None where nothing comes out even.
 
     Accelerators are spread evenly over the fewest nodes of ``size``: 12 on nodes of 8 are 2 × 6. What would take twice
     the nodes it should does not count as even: such a job is nearly always a slip.

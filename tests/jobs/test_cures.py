@@ -78,8 +78,9 @@ def state(plan: Plan, dice: random.Random) -> Cluster:
     nodes = []
     for pool in plan.pools:
         broken = dice.choice([0.0, 0.1, 0.5, 0.95])
-        nodes += [NodeState(host, "down" if dice.random() < broken else "up", dice.choice([0, 0, pool.per_node]), 5000.0)
-                  for host in pool.hosts]  # fmt: skip
+        for host in pool.hosts:
+            there = "down" if dice.random() < broken else "up"
+            nodes.append(NodeState(host, there, dice.choice([0, 0, pool.per_node]), 5000.0))
     return where.seen(nodes, 0.0)
 
 

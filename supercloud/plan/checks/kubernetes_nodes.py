@@ -143,8 +143,8 @@ def kubernetes_rail_addresses(plan: Plan, catalog: Catalog) -> Iterator[Finding]
             if not all(pod_blocks(plan, reach.fabric, reach.way, reach.functions)):
                 index = [fabric.name for fabric in plan.spec.fabrics].index(reach.fabric.name)
                 yield Finding("kubernetes-rail-addresses", "warning", f"fabrics[{index}].subnet",
-                              f"beside its nodes and servers the rails of {reach.fabric.name} have no addresses left for "
-                              "pods: they get the ports without one, which RDMA can do with and IP cannot",
+                              f"beside its nodes and servers the rails of {reach.fabric.name} have no addresses left "
+                              "for pods: they get the ports without one, which is enough for RDMA and not for IP",
                               "give a larger network, or leave subnet out")  # fmt: skip
 
 

@@ -112,29 +112,23 @@ def _functions(plan: Plan, fabric: FabricPlan) -> int:
 
 
 def pod_blocks(plan: Plan, fabric: FabricPlan, way: Way, functions: int = 1) -> list[Block | None]:
-    """For each rail the part of its subnet that pods take their addresses from; None where nothing is left.
+    """For each rail the part of its subnet that pods take their addresses from; None where it is too small.
 
-    Nodes have addresses there, too: they count up from its start, and servers have its upper half. Below that half lie
-    the addresses for whole ports, and under those the ones for functions of ports.
+    Nodes have addresses there, too: they count up from its start, and servers have its upper half. Of what is below
+    that, addresses for whole ports have the upper half, and those for functions of ports the upper half of the rest:
+    no node added moves them.
     """
     pools = [pool for pool in plan.pools if fabric.name in pool.fabrics]
-    nodes = sum(pool.nodes for pool in pools)
-    cut = sum(pool.nodes for pool in pools if pool.slicing)
-    wants = {"host-device": nodes - cut, "sr-iov": cut * functions}
+    users = sum(pool.nodes for pool in pools if (pool.slicing is not None) == (way == "sr-iov"))
+    nodes = addresses_for(sum(pool.nodes for pool in pools))
     halves = 2 if plan.networks and plan.networks.served(fabric.name) else 1
     found: list[Block | None] = []
     for subnet in plan.networks.subnets if plan.networks else ():
-        if subnet.fabric != fabric.name or subnet.role != "rail":
-            continue
-        blocks: dict[str, Block | None] = {}
-        top = subnet.block.num_addresses // halves
-        for kind, count in wants.items():
-            size = 1 << (count + 1).bit_length()  # with the network's own address and that of broadcasts
-            start = (top - size) // size * size
-            if count and start >= addresses_for(nodes):
-                blocks[kind] = IPv4Network((int(subnet.block.network_address) + start, 33 - size.bit_length()))
-                top = start
-        found.append(blocks.get(way))
+        if subnet.fabric == fabric.name and subnet.role == "rail":
+            size = subnet.block.num_addresses // halves // (4 if way == "sr-iov" else 2)
+            enough = size >= nodes and size - 2 >= users * functions  # without the block's own address and broadcasts
+            first = int(subnet.block.network_address) + size
+            found.append(IPv4Network((first, 33 - size.bit_length())) if enough else None)
     return found
 
 
