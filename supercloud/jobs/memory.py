@@ -20,7 +20,7 @@ from .shapes import Change
 __all__ = ["Memory", "activation_factors", "memory_of", "state_bytes", "what_fits"]
 
 # Bytes of one parameter; the optimizer's for weights of two bytes (with a master copy) and of four.
-_WEIGHT = {"bf16": 2, "fp16": 2, "fp32": 4}
+_WEIGHT = {"bf16": 2, "fp16": 2, "fp32": 4, "fp8": 1}
 _OPTIMIZER = {"adam": (12, 8), "adam-8bit": (6, 2), "momentum": (8, 4), "none": (0, 0)}
 _SHARDS = ("nothing", "optimizer", "gradients", "weights")
 _RECOMPUTES = ("nothing", "attention", "feed-forward", "full")
@@ -89,12 +89,15 @@ def activation_factors(model: ModelShape) -> tuple[float, float]:
 
     34 and 5·a·s/h for the transformer of the paper, without what the model computes again.
     """
-    width = _WEIGHT[model.precision]
+    width = _WEIGHT[model.activations or model.precision]
     masks = 1 if model.dropout else 0
-    keys = (model.kv_heads or model.heads or 1) / (model.heads or 1)
+    heads, hidden = model.heads or 1, model.hidden or 1
+    queries = model.head_width * heads / hidden if model.head_width else 1.0
+    keys = queries * (model.kv_heads or heads) / heads
     inside = (model.feed_forward / model.hidden if model.feed_forward and model.hidden else 4) * model.active_experts
     norms = 2 * width
-    attention = width + width + 2 * width * keys + width + masks  # its input, queries, keys and values, its output
+    # its input, queries, keys and values, its output
+    attention = width + width * queries + 2 * width * keys + width * queries + masks
     block = width * model.active_experts + inside * width * (2 if model.gated else 1) + masks
     activated = inside * width  # what the activation function gave
     kept = norms + attention + block + (0 if model.recompute in ("feed-forward", "full") else activated)
@@ -117,7 +120,10 @@ def _activation_bytes(model: ModelShape, how: Parallelism) -> float | None:
             again, _ = activation_factors(model.model_copy(update={"recompute": "attention"}))
             layers += again / kept
     tokens = model.sequence / how.context * model.micro_batch
-    return tokens * model.hidden * (kept + scores) / how.tensor * layers
+    held = tokens * model.hidden * (kept + scores) / how.tensor * layers
+    if model.vocabulary and how.pipeline == 1:  # Korthikanti et al., §4.3: elsewhere the first stage is the fullest
+        held += tokens * 4 * model.vocabulary / how.tensor
+    return held
 
 
 def what_fits(model: ModelShape, how: Parallelism, has: Size, domain: int) -> tuple[str, Change]:
