@@ -90,7 +90,7 @@ def test_nothing_is_kept_where_nothing_is_trained() -> None:
     assert memory_of(ModelShape(parameters=1e9), Parallelism(), OF_80).activations is None
 
 
-# As they were trained, from their papers and the recipes their makers published; (tensor, pipeline, data, context, expert)
+# As they were trained, from their papers and recipes: the model, then tensor, pipeline, data, context and expert
 TRAINED = {
     # Narayanan et al. 2021 (2104.04473), table 1: a trillion parameters on 3,072 A100, everything recomputed
     "1T": (dict(parameters=1008e9, layers=128, hidden=25600, heads=160, sequence=2048, dropout=True, recompute="full"),
@@ -99,11 +99,11 @@ TRAINED = {
     "MT-NLG": (dict(parameters=530e9, layers=105, hidden=20480, heads=128, sequence=2048, dropout=True),
                (8, 35, 1, 1, 1), "80 GiB"),
     # Le Scao et al. (2211.05100), §3.4: 384 A100
-    "BLOOM": (dict(parameters=176e9, layers=70, hidden=14336, heads=112, sequence=2048, micro_batch=2, shard="optimizer",
-                   vocabulary=250880, recompute="full"), (4, 12, 8, 1, 1), "80 GiB"),
+    "BLOOM": (dict(parameters=176e9, layers=70, hidden=14336, heads=112, sequence=2048, micro_batch=2,
+                   vocabulary=250880, shard="optimizer", recompute="full"), (4, 12, 8, 1, 1), "80 GiB"),
     # Nemotron-4 340B (2402.16819, 2406.11704): 768 DGX H100, tensor 8, pipeline 12
-    "Nemotron": (dict(parameters=340e9, layers=96, hidden=18432, heads=96, kv_heads=8, feed_forward=73728, sequence=4096,
-                      vocabulary=256000, shard="optimizer"), (8, 12, 64, 1, 1), "80 GiB"),
+    "Nemotron": (dict(parameters=340e9, layers=96, hidden=18432, heads=96, kv_heads=8, feed_forward=73728,
+                      sequence=4096, vocabulary=256000, shard="optimizer"), (8, 12, 64, 1, 1), "80 GiB"),
     # Chowdhery et al. (2204.02311), §4: 6,144 TPU v4, 12-way model and 256-way fully sharded data parallel in each pod
     "PaLM": (dict(parameters=540e9, layers=118, hidden=18432, heads=48, kv_heads=1, head_width=256, feed_forward=73728,
                   gated=True, sequence=2048, vocabulary=256000, shard="weights", recompute="full"),
@@ -129,7 +129,8 @@ def test_what_was_trained_fits(name: str) -> None:
 @pytest.mark.parametrize("name, less", [
     ("MT-NLG", {"recompute": "nothing"}),  # the reason for selective recomputation
     ("DeepSeek-V3", {"activations": None}),  # the reason for keeping them in FP8
-    ("OPT", {"shard": "nothing"}), ("PaLM", {"shard": "optimizer"}), ("1T", {"recompute": "attention", "micro_batch": 8}),
+    ("OPT", {"shard": "nothing"}), ("PaLM", {"shard": "optimizer"}),
+    ("1T", {"recompute": "attention", "micro_batch": 8}),
 ])  # fmt: skip
 def test_without_what_made_it_fit_it_does_not(name: str, less: dict[str, Any]) -> None:
     fields, (tensor, pipeline, data, context, expert), has = TRAINED[name]
