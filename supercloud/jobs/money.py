@@ -7,10 +7,12 @@ from math import ceil
 
 from ..plan.model import Plan
 from ..spec import JobSpec
+from ..spec.tenant import Budget
 from .feasibility import Refused
 from .fleet import Fleet
 from .objective import Terms
 from .placed import Placement
+from .shapes import Change
 
 __all__ = ["affordable", "promise", "with_spent"]
 
@@ -45,7 +47,16 @@ def affordable(job: JobSpec, plan: Plan, fleet: Fleet | None, terms: Terms, pric
         if left <= 0 or cost > left:
             would = f"; the job would cost {cost:.2f} USD" if cost else ""
             raise Refused(f"tenant {budget.tenant} has {max(0.0, left):.2f} USD of its {budget.limit} left this "
-                          f"{budget.per}{would}", f"raise the budget, or wait for the next {budget.per}")  # fmt: skip
+                          f"{budget.per}{would}", *_within(budget, left, cost, terms.run, price))  # fmt: skip
+
+
+def _within(budget: Budget, left: float, cost: float, run: float, price: float | None) -> tuple[str, Change]:
+    """What makes a job cost no more than is left; waiting does where the next period brings enough."""
+    waits = f", or wait for the next {budget.per}" if cost <= budget.limit.to("USD") else ""
+    minutes = int(run / 60 - (cost - left) / price * 60) if price and left > 0 else 0
+    if minutes > 0:
+        return f"set time_limit to at most {minutes} min, raise the budget{waits}", {"time_limit": f"{minutes} min"}
+    return f"raise the budget{waits}", {}
 
 
 def _cents(dollars: float) -> str:

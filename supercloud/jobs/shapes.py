@@ -55,10 +55,11 @@ class Fewer:
         if not count:
             return (f"ask for at most {most_nodes} nodes", {"nodes": most_nodes}) if most_nodes else ("", {})
         if job.nodes and count <= most:
-            even = [over for over in range(1, min(most_nodes, count) + 1) if shaped(count, over, tensor, self.size)]
+            even = [(abs(over - job.nodes), over) for over in range(1, min(most_nodes, count) + 1)
+                    if shaped(count, over, tensor, self.size)]  # fmt: skip
             if even:
-                over = min(even, key=lambda over: (abs(over - job.nodes), over))  # type: ignore[operator]
-                return f"set nodes to {over}", {"nodes": over}
+                nearest = min(even)[1]
+                return f"set nodes to {nearest}", {"nodes": nearest}
         for over in dict.fromkeys((job.nodes, None)):
             words, change = (self._replicas if job.parallelism else self._counts)(over, most_nodes, int(most))
             if change:

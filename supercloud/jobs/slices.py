@@ -82,8 +82,8 @@ def _profile(job: JobSpec, accelerator: Accelerator, has: dict[str, int]) -> str
             return enough[0]
         said = f"none of its instances ({', '.join(sizes)}) is {wish.fraction:g} of one {accelerator.name}"
     larger = [profile for profile in sizes if memory.get(profile, 0.0) >= least]
-    enough = (larger or sizes[-1:])[0]
-    raise Refused(said, f"ask for accelerators.profile: {enough}", _part(profile=enough))
+    some = (larger or sizes[-1:])[0]
+    raise Refused(said, f"ask for accelerators.profile: {some}", _part(profile=some))
 
 
 def _part(profile: str | None = None, fraction: float | None = None) -> Change:
@@ -92,4 +92,4 @@ def _part(profile: str | None = None, fraction: float | None = None) -> Change:
 
 def _fraction(shards: int) -> float:
     """One shard, as a fraction that is short to write and no more than one shard."""
-    return next(cut for digits in range(1, 16) if (cut := floor(10**digits / shards) / 10**digits) * shards > 0.9)
+    return next(cut for zeros in range(1, 16) if (cut := floor(10.0**zeros / shards) / 10.0**zeros) * shards > 0.9)

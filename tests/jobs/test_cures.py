@@ -195,3 +195,31 @@ def test_a_fleet_is_told_by_cluster() -> None:
         "sliced/nvl": {"accelerators.count": 144}, "sliced/dev": {"accelerators.count": 16},
         "sliced/shards": {"accelerators.count": 24},
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("spent, hours, change, waits", [
+    (0.0, 30, {"time_limit": "1250 min"}, False),  # 240 USD/h against 5000 USD a day: no day has enough
+    (4000.0, 10, {"time_limit": "250 min"}, True),
+    (5000.0, 10, {}, True),
+])  # fmt: skip
+def test_what_a_budget_leaves(spent: float, hours: int, change: dict[str, Any], waits: bool) -> None:
+    budgets = [{"tenant": "llm", "per": "day", "limit": "5000 USD"}, {"tenant": "llm", "limit": "90000 USD"}]
+    spec = FleetSpec.model_validate({"name": "f", "clusters": [{"spec": "a"}], "budgets": budgets})
+    plan = resolve(
+        loads(f"""
+name: one
+{ONPREM}
+scheduler: {{kind: slurm, version: "25.11"}}
+pools: [{{name: train, machine: dgx-h100, nodes: 8}}]
+tenants: [{{name: llm}}]
+""")
+    )
+    member = Member.model_validate({"spec": "-", "prices": {"train": "30 USD/h"}})
+    fleet = Fleet(spec, (Cluster.of_plan(plan, member, CATALOG),), {("llm", "day"): spent})
+    job = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": {"count": 64}, "tenant": "llm",
+                                  "time_limit": f"{hours} h"})  # fmt: skip
+    said = why_not(job, fleet, now=0.0)["one/train"]
+    assert isinstance(said, Refusal) and said.change == change
+    assert ("wait for the next day" in said.remedy) == waits
+    if change:
+        assert isinstance(why_not(changed(job, change), fleet, now=0.0)["one/train"], Placement)
