@@ -389,3 +389,41 @@ def test_one_topology_per_flavor_has_every_level_once(kubernetes: Plan) -> None:
     labels = topology_of(kubernetes, kubernetes.pool("nvl")).labels
     assert len(set(labels)) == len(labels)
     assert labels[-2:] == ("topology.supercloud.dev/scale-up", "kubernetes.io/hostname")
+
+
+ULTRA = {
+    "aws": {"site": {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1-dfw-2a"]}, "facility": None,
+            "storage": [], "fabrics": [{"name": "compute", "kind": "efa"}],
+            "pools": [{"name": "nvl", "machine": "p6e-gb200.36xlarge", "nodes": 36, "fabrics": ["compute"],
+                       "capacity": [{"kind": "capacity-block", "id": "cr-0123456789abcdef0"}]}]},
+    "gcp": ELSEWHERE["gke"] | {"pools": [{"name": "nvl", "machine": "a4x-highgpu-4g", "nodes": 36,
+                                          "fabrics": ["compute"]}]},
+    "azure": ELSEWHERE["aks"] | {"pools": [{"name": "nvl", "machine": "Standard_ND128isr_NDR_GB200_v6", "nodes": 36,
+                                            "fabrics": ["compute"]}]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("cloud, levels, near", [
+    ("aws", 5, "topology.k8s.aws/network-node-layer-3"), ("gcp", 5, "cloud.google.com/gce-topology-subblock"),
+    ("azure", 3, "kubernetes.azure.com/agentpool"),
+])  # fmt: skip
+def test_scale_up_domains_of_a_cloud(made: Callable[..., dict[str, Any]], cloud: str, levels: int, near: str) -> None:
+    """Providers label switches and hosts; who shares NVLink says the discovery of the devices (clique)."""
+    plan = planned(ULTRA[cloud])
+    assert not plan.errors, plan.errors
+    items = objects_of(render(plan, "kubernetes"))
+    [topology] = by_kind(items, "Topology").values()
+    names = [level["nodeLabel"] for level in topology["spec"]["levels"]]
+    assert len(names) == levels and "nvidia.com/gpu.clique" in names and names[-1] == "kubernetes.io/hostname"
+    [flavor] = by_kind(items, "ResourceFlavor").values()
+    assert flavor["spec"]["topologyName"] == topology["metadata"]["name"]
+
+    def asked(**fields: Any) -> dict[str, str]:
+        found: dict[str, str] = job_of(made(plan, **fields))["template"]["metadata"]["annotations"]
+        return {key.removeprefix("kueue.x-k8s.io/podset-"): value for key, value in found.items()}
+
+    one = asked(accelerators={"type": "gb200", "count": 72})
+    assert (one["slice-required-topology"], one["slice-size"]) == ("nvidia.com/gpu.clique", "18")
+    both = asked(accelerators={"type": "gb200", "count": 144}, parallelism={"tensor": 8, "data": 18})
+    assert (both["slice-required-topology"], both["slice-size"]) == ("nvidia.com/gpu.clique", "2")
+    assert both["preferred-topology"] == near, "no single host, and no one domain"
