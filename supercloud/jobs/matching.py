@@ -66,7 +66,7 @@ def steps_above(wish: str, accelerator: Accelerator, catalog: Catalog) -> int | 
     Walks down from the accelerator, so only what it succeeds is read from the catalog.
     """
     name = _bound(wish)
-    if name == wish.strip():
+    if not wish.strip().startswith(">="):
         return 0 if name in _names(accelerator) else None
     level, seen, steps = [accelerator], {accelerator.name}, 0
     while level:
@@ -88,7 +88,7 @@ def _known(names: list[str], catalog: Catalog) -> Iterator[Accelerator]:
 
 
 def _bound(wish: str) -> str:
-    return wish.strip().removeprefix(">=").strip()
+    return wish.strip().removeprefix(">=").strip().lower()  # everybody writes H100, the catalog h100
 
 
 def _names(accelerator: Accelerator) -> tuple[str, ...]:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from supercloud.cli.place import _taken
+
 CLUSTER = """
 name: {name}
 site: {{kind: onprem, location: {place}}}
@@ -89,3 +91,10 @@ def test_no_place_at_all(folder: Path) -> None:
     said = run(folder, "place", "huge.yaml", "--on", "fleet.yaml")
     assert said.returncode == 2 and "no pool of company can have it" in said.stderr
     assert [line.split(":")[0] for line in said.stdout.splitlines()] == ["north/train", "south/train"]
+
+
+def test_many_domains_are_told_together() -> None:
+    few = tuple((f"su{n}", 2) for n in range(1, 4))
+    assert list(_taken(few)) == ["2 of su1", "2 of su2", "2 of su3"]
+    many = (*((f"su{n}", 2) for n in range(1, 65)), ("su65", 1), ("su66", 2))
+    assert list(_taken(many)) == ["2 each of 64: su1 to su64", "1 of su65", "2 of su66"]
