@@ -32,15 +32,17 @@ _planned: list[Cluster] = []
 
 
 def place(
-    job: JobSpec, where: Plan | Cluster | Fleet, catalog: Catalog | None = None, now: float | None = None
-) -> Placement | tuple[Refusal, ...]:
+    job: JobSpec, where: Plan | Cluster | Fleet, catalog: Catalog | None = None, now: float | None = None, *,
+    advise: bool = True,
+) -> Placement | tuple[Refusal, ...]:  # fmt: skip
     """The best placement, or the reason of every pool.
 
     Best is: no longer wait than the fleet's policy allows; the accelerator named first; the least weighted sum of
     price, carbon, wait, topology and fragmentation; then the one nearest to what was asked for (a job that is content
     with less leaves the better one free); the fewest nodes; the fewest accelerators left idle on them; the pool
     declared first. ``now`` (seconds since 1970) is when the job is submitted: when the cluster was looked at, else the
-    present, unless it is said; with it said the answer depends on nothing else.
+    present, unless it is said; with it said the answer depends on nothing else. Without ``advise`` a refusal says what
+    cures its own reason, and nobody looks whether that is enough.
     """
     refused: list[tuple[Cluster, PoolPlan, Refused]] = []
     candidates: list[tuple[int, Candidate]] = []
@@ -53,6 +55,9 @@ def place(
             refused.append((cluster, pool, why))
     if candidates:
         return _best(job, fleet, candidates)[1]
+    if not advise:
+        return tuple(Refusal(pool.name, why.reason, why.remedy, cluster.plan.name if fleet else "")
+                     for cluster, pool, why in refused)  # fmt: skip
     return tuple(_refusal(why, job, cluster, pool, fleet, catalog, now) for cluster, pool, why in refused)
 
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from supercloud.catalog import Catalog
 from supercloud.jobs.cures import changed
 from supercloud.jobs.fleet import Cluster, Fleet, NodeState
-from supercloud.jobs.placement import Placement, Refusal, why_not
+from supercloud.jobs.placement import Placement, Refusal, place, why_not
 from supercloud.plan.model import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec import FleetSpec, JobSpec
@@ -223,3 +223,9 @@ tenants: [{{name: llm}}]
     assert ("wait for the next day" in said.remedy) == waits
     if change:
         assert isinstance(why_not(changed(job, change), fleet, now=0.0)["one/train"], Placement)
+
+
+def test_nothing_is_tried_for_whom_no_advice_is_wanted() -> None:
+    job = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": {"count": 1000}, "tenant": "llm"})
+    [train, *_] = [item for item in place(job, PLANS[0], CATALOG, advise=False) if isinstance(item, Refusal)]
+    assert "the pool has 39" in train.reason and "at most 312" in train.remedy and not train.change
