@@ -133,6 +133,20 @@ def kubernetes_rails(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                                   "give adapters.devices in a catalog overlay")  # fmt: skip
 
 
+def kubernetes_adapters(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Adapters of a maker whose operator is not in the bundle."""
+    for _ in facts_of(plan):
+        for pool in plan.pools:
+            for reach in reaches(plan, pool):
+                adapter = adapter_of(pool, reach.fabric)
+                if reach.way == "host" and adapter:
+                    yield Finding("kubernetes-adapters", "note", f"{path_of(plan, pool)}.machine",
+                                  f"nothing here hands out {adapter.model}, its adapters on {reach.fabric.name}: "
+                                  "pods of several nodes use them over the host's network, with the host's driver",
+                                  "add the device plugin of their maker where pods need the RDMA devices themselves"
+                                  )  # fmt: skip
+
+
 def kubernetes_rail_addresses(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Rails whose subnet is full of nodes."""
     for _ in facts_of(plan):
@@ -185,5 +199,6 @@ CHECKS = (
     kubernetes_labels,
     kubernetes_node_size,
     kubernetes_rails,
+    kubernetes_adapters,
     kubernetes_rail_addresses,
 )

@@ -2,7 +2,8 @@
 
 Whole nodes go to one job at a time, so on InfiniBand a pod gets the ports themselves (``host-device``). Where nodes
 are cut up among tenants it gets a function of each port (``sr-iov``), else a share of them (``shared``). On a routed
-Ethernet fabric each port has one address, the host's: pods share the ports over the host's network.
+Ethernet fabric each port has one address, the host's: pods share the ports over the host's network. Ports of which the
+catalog knows that another maker's operator is needed are left to the host (``host``).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ..model import FabricPlan, Plan, PoolPlan
 
 __all__ = ["Reach", "Way", "adapter_of", "nccl_of", "pod_blocks", "reach_of", "reaches"]
 
-Way = Literal["host-device", "sr-iov", "shared", "efa", "gke"]
+Way = Literal["host-device", "sr-iov", "shared", "host", "efa", "gke"]
 # Pods that may share a port (rdmaHcaMax), and functions of a port at most.
 _FUNCTIONS = 8
 
@@ -41,7 +42,7 @@ class Reach:
         name = self.fabric.name
         if self.way == "efa":
             return {"vpc.amazonaws.com/efa": self.rails}
-        if self.way == "gke":
+        if self.way in ("gke", "host"):
             return {}
         if self.way == "shared":
             return {f"rdma/{name}": 1}
@@ -59,7 +60,7 @@ class Reach:
     @property
     def host_network(self) -> bool:
         """Whether the pod uses the host's network."""
-        return self.way == "shared" and self.fabric.kind == "roce"
+        return self.way in ("shared", "host") and self.fabric.kind == "roce"
 
     @property
     def ports(self) -> str:
@@ -97,6 +98,8 @@ def reach_of(plan: Plan, pool: PoolPlan, fabric: FabricPlan) -> Reach | None:
     if fabric.kind not in ("infiniband", "roce"):
         return None
     named = len(adapter.devices) == rails and plan.site.kind == "onprem"
+    if fabric.kind == "roce" and adapter.model and not _operated(plan, adapter):
+        return Reach(fabric, "host", rails, named)
     if fabric.kind == "roce" or plan.site.kind != "onprem":
         return Reach(fabric, "shared", rails, named)
     if pool.slicing is None:
@@ -104,6 +107,12 @@ def reach_of(plan: Plan, pool: PoolPlan, fabric: FabricPlan) -> Reach | None:
     if len(plan.tenants) > 1 and named:
         return Reach(fabric, "sr-iov", rails, named, _functions(plan, fabric))
     return Reach(fabric, "shared", rails, named)
+
+
+def _operated(plan: Plan, adapter: Adapter) -> bool:
+    """Whether the network operator of the bundle is for such adapters."""
+    facts = plan.scheduler.kubernetes
+    return facts is not None and adapter.model in facts.nics
 
 
 def _functions(plan: Plan, fabric: FabricPlan) -> int:

@@ -382,3 +382,23 @@ def test_rails_without_room_for_pods_are_said() -> None:
     items = objects_of(render(plan, "kubernetes"))
     assert not by_kind(items, "IPPool")
     assert all("ipam" not in item["spec"] for item in by_kind(items, "HostDeviceNetwork").values())
+
+
+@pytest.mark.parametrize("machine, model", [("gaudi3-8", "Gaudi 3"), ("mi355x-8gpu", "Pollara 400")])
+def test_adapters_of_another_maker_get_no_driver_of_nvidia(machine: str, model: str) -> None:
+    fabric = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}
+    pools = [{"name": "train", "machine": machine, "nodes": 16, "fabrics": ["compute"]}]
+    plan = planned({"pools": pools, "fabrics": [fabric]})
+    assert not plan.errors, plan.errors
+    bundle = render(plan, "kubernetes")
+    kinds = {item["kind"] for item in objects_of(bundle)}
+    assert "NicClusterPolicy" not in kinds and "network-operator" not in bundle["charts.lock.yaml"]
+    [reach] = reaches(plan, plan.pools[0])
+    assert (reach.way, reach.resources, reach.host_network) == ("host", {}, True)
+    [finding] = [item for item in plan.findings if item.check == "kubernetes-adapters"]
+    assert model in finding.problem and finding.path == "pools[0].machine"
+    mixed = [*pools, {"name": "nv", "machine": "dgx-h100", "nodes": 16, "fabrics": ["other"]}]
+    both = planned({"pools": mixed, "fabrics": [fabric, fabric | {"name": "other"}]})
+    [policy] = by_kind(objects_of(render(both, "kubernetes")), "NicClusterPolicy").values()
+    [rule] = policy["spec"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert rule["matchExpressions"][0]["values"] == ["nv"]
