@@ -185,7 +185,7 @@ def test_storage_servers_have_links() -> None:
 def test_more_servers_ask_for_more_leaves() -> None:
     text = STORAGE.read_text()
     few = planned(text, file=STORAGE)
-    many = planned(text, ("checkpoint: {parameters: 70.0e+9, stall: 10 s, keep: 20}", ""),
+    many = planned(text, ("checkpoint: {parameters: 70B, stall: 10 s, keep: 20}", ""),
                    ("servers: {machine: flash-24, throughput: {read: 45 GB/s, write: 30 GB/s}}   #",
                     "servers: {machine: flash-24, count: 60}   #"), ("500 kW", "1 MW"), file=STORAGE)  # fmt: skip
     assert not many.errors
