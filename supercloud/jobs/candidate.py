@@ -56,7 +56,7 @@ def fit(job: JobSpec, cluster: Cluster, pool: PoolPlan, fleet: Fleet | None, cat
     plan, state = cluster.plan, cluster.pools[pool.name]
     wanted, distance = match(job, plan, pool, catalog)
     capability(job, plan, pool)
-    units = units_of(job, pool)
+    units = units_of(job, pool, plan.scheduler.kind == "kubernetes")
     fewer = Fewer(job, units.per_node, pool.nodes - pool.spares)
     nodes, per_node, group_nodes = shape(job, pool, fewer)
     memory = _memory(job, pool)

@@ -193,7 +193,7 @@ def test_a_fleet_is_told_by_cluster() -> None:
     assert {name: getattr(answer, "change", None) for name, answer in answers.items()} == {
         "trees/train": {"accelerators.count": 312}, "trees/old": {"accelerators.count": 48},
         "sliced/nvl": {"accelerators.count": 144}, "sliced/dev": {"accelerators.count": 16},
-        "sliced/shards": {"accelerators.count": 24},
+        "sliced/shards": {"accelerators.profile": None, "accelerators.fraction": 0.14, "accelerators.count": 3},
     }  # fmt: skip
 
 

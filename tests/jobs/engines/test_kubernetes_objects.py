@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 from samples import ROOT
 
 from supercloud.errors import EngineError
+from supercloud.jobs.cures import changed
 from supercloud.jobs.engines.kubernetes.arrays import task
 from supercloud.jobs.engines.kubernetes.container import _ONE, _SEVERAL, _START, verbatim
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.engines.kubernetes.names import Ref, object_name
 from supercloud.jobs.links import Links, links_of
-from supercloud.jobs.placement import Placement, place
+from supercloud.jobs.placement import Placement, Refusal, place, why_not
 from supercloud.plan.kubernetes.names import resource_of, topology_of
 from supercloud.plan.model import Plan
 from supercloud.plan.resolve import resolve
@@ -427,3 +428,25 @@ def test_scale_up_domains_of_a_cloud(made: Callable[..., dict[str, Any]], cloud:
     both = asked(accelerators={"type": "gb200", "count": 144}, parallelism={"tensor": 8, "data": 18})
     assert (both["slice-required-topology"], both["slice-size"]) == ("nvidia.com/gpu.clique", "2")
     assert both["preferred-topology"] == near, "no single host, and no one domain"
+
+
+def test_a_pod_gets_one_share_of_a_shared_device(made: Callable[..., dict[str, Any]]) -> None:
+    """The plugin refuses a pod that asks for more (failRequestsGreaterThanOne): two shares are no larger one."""
+    plan = planned({"pools": [{"name": "cut", "machine": "dgx-a100", "nodes": 4, "slicing": {"shards": 4}}],
+                    "fabrics": []})  # fmt: skip
+    [config] = [item for item in objects_of(render(plan, "kubernetes")) if item["metadata"]["name"] == "device-plugin"]
+    assert "failRequestsGreaterThanOne: true" in config["data"]["cut"]
+    for count in (1, 3):
+        job = job_of(made(plan, accelerators={"count": count, "fraction": 0.25}))
+        assert job["parallelism"] == count
+        [main] = job["template"]["spec"]["containers"]
+        assert main["resources"]["limits"]["nvidia.com/gpu"] == "1"
+    for wish, reason in (
+        ({"count": 1, "fraction": 0.5}, "the job needs 2"), ({"count": 8}, "pods get shares"),
+        ({"count": 5, "fraction": 0.25}, "the pool has 4"), ({"count": 1, "profile": "1g.10gb"}, "shared in 4 shards"),
+    ):  # fmt: skip
+        asked = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": wish})
+        [answer] = why_not(asked, plan).values()
+        assert isinstance(answer, Refusal) and reason in answer.reason, answer
+        better = why_not(changed(asked, answer.change), plan)["cut"]
+        assert isinstance(better, Placement), better
