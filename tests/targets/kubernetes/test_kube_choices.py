@@ -8,6 +8,10 @@ import pytest
 import yaml
 from kube_specs import ELSEWHERE, VARIANTS, by_kind, objects_of, planned, quota
 
+from supercloud.catalog import Catalog
+from supercloud.catalog.machine import Machine
+from supercloud.jobs.placement import Placement, place
+from supercloud.spec import JobSpec
 from supercloud.targets import render
 from supercloud.targets.schedulers.kubernetes.labels import table
 
@@ -166,3 +170,27 @@ def test_channels_of_shared_memory_have_quota() -> None:
     older = {"scheduler": {"kind": "kubernetes", "version": "1.36", "queue_version": "0.17"}}
     assert "deviceClassMappings" not in render(planned(VARIANTS["nvl72"] | older), "kubernetes")["charts/kueue.yaml"]
     assert "deviceClassMappings" not in render(planned(), "kubernetes")["charts/kueue.yaml"]
+
+
+CATALOG = Catalog.default()
+CLOUDS = [
+    machine for name in CATALOG.names("machines") if (machine := CATALOG.machine(name)).provider in ("gcp", "azure")
+]
+KINDS = {"ethernet": "roce", "gvnic": "gpudirect-tcpx", "infiniband": "infiniband"}
+
+
+@pytest.mark.parametrize("machine", CLOUDS, ids=lambda machine: str(machine.name))
+def test_every_machine_of_a_managed_cluster(machine: Machine) -> None:
+    """GKE and AKS: a tree, and a place for a job of one node and of sixteen."""
+    base = ELSEWHERE["gke" if machine.provider == "gcp" else "aks"]
+    kind = next((KINDS[item.kind] for item in machine.adapters if item.role == "compute"), None)
+    plan = planned(base | {
+        "pools": [{"name": "t", "machine": machine.name, "nodes": 36, "fabrics": ["c"] if kind else []}],
+        "fabrics": [{"name": "c", "kind": kind}] if kind else [],
+    })  # fmt: skip
+    assert not plan.errors, plan.errors
+    assert machine.accelerators and by_kind(objects_of(render(plan, "kubernetes")), "ClusterQueue")
+    for count in (1, 16 * machine.accelerators.count):
+        job = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": {"count": count}})
+        at = place(job, plan)
+        assert isinstance(at, Placement) and at.pods and at.pods.resource, at
