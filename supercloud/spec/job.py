@@ -62,7 +62,7 @@ class Accelerators(Model):
         if self.fraction is not None and self.profile is not None:
             raise ValueError("a part of an accelerator is asked for by 'fraction' or by 'profile', not both")
         if not self.count and (self.fraction is not None or self.profile is not None):
-            raise ValueError("a part of an accelerator is asked for, but no count; set count to 1")
+            raise ValueError("a part of an accelerator is asked for, but count is 0; set count to 1")
         return self
 
 
