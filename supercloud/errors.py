@@ -148,10 +148,14 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
     >>> nearest("dgx-h10", ["dgx-h100", "dgx-b200"])
     'did you mean dgx-h100?'
+    >>> nearest("1.20", ["1.31", "1.32"])
+    'known: 1.31, 1.32'
     """
     names = sorted(set(known))
     lower = {item.lower(): item for item in names}
     close = [lower[item] for item in difflib.get_close_matches(str(name).lower()[:80], list(lower), n=3, cutoff=0.6)]
+    if len(names) <= 12 and all(item.replace(".", "").isdigit() for item in names):
+        close = []  # releases: the one with the nearest digits is not what was meant
     if close:
         return f"did you mean {' or '.join(close)}?"
     if not names:

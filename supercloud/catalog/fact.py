@@ -10,7 +10,7 @@ from ..spec.base import Model, Text
 
 __all__ = ["Fact", "FactName", "Part"]
 
-FactName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9._]*[a-z0-9])?$", max_length=80)]
+FactName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([-A-Za-z0-9._]*[A-Za-z0-9])?$", max_length=80)]
 
 
 class Part(Model):

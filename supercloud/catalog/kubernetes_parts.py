@@ -90,6 +90,8 @@ class NodeTopology(Fact):
     """Machines whose nodes have them; empty means all."""
     resources: tuple[LabelKey, ...] = ()
     """Resource names of accelerators whose nodes have them; empty means all nodes."""
+    single: LabelKey | None = None
+    """That of ``labels`` which no two nodes share."""
 
 
 class Measure(Part):

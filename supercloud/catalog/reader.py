@@ -39,6 +39,13 @@ from .thermal import Cdu, Coolant, HeatRejection, ThermalClass
 
 __all__ = ["KINDS", "OVERLAY_VARIABLE", "Catalog"]
 
+_ONE = {
+    "kubernetes": "release of Kubernetes", "kueue": "release of Kueue", "power-shelves": "power-shelf",
+    "slurm": "release of Slurm", "switches": "switch", "thermal-classes": "thermal-class",
+    "volcano": "release of Volcano",
+}  # fmt: skip
+"""What one of a kind is called, where that is not the kind without its s."""
+
 KINDS: dict[str, type[Fact]] = {
     "accelerators": Accelerator,
     "alerts": AlertSet,
@@ -154,7 +161,7 @@ class Catalog:
     def _load(self, kind: str, name: str) -> Fact:
         known = self.names(kind)
         if name not in known:
-            raise UnknownName(kind.removesuffix("es") if kind == "switches" else kind.removesuffix("s"), name, known)
+            raise UnknownName(_ONE.get(kind) or kind.removesuffix("s"), name, known)
         data: dict[str, Any] = {}
         lines: dict[tuple[str | int, ...], tuple[str, int]] = {}
         for layer in self._layers:

@@ -18,15 +18,24 @@ EPILOG = "Example: supercloud jobs --live · next: supercloud logs ID"
 
 def jobs(
     live: Annotated[bool, typer.Option("--live", help="Only jobs that have not ended.")] = False,
+    state: Annotated[
+        list[str] | None, typer.Option(help="Only jobs in this state; may be given again.", metavar="STATE")
+    ] = None,
+    tenant: Annotated[str | None, typer.Option(help="Only jobs of this tenant.")] = None,
+    name: Annotated[str | None, typer.Option(help="Only jobs of this name.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="At most so many, the newest first.")] = 50,
     usage: Annotated[bool, typer.Option("--usage", help="Show time, energy and cost.")] = False,
     history: Annotated[int | None, typer.Option(help="Everything that happened to one job.", metavar="ID")] = None,
     as_json: Json = False,
 ) -> None:
     """List jobs on all engines, the newest first."""
+    from ..errors import UnknownName
     from ..jobs.states import State
     from ..jobs.store import default_store
 
+    asked = {word.upper() for word in state or ()}
+    for word in asked - set(State):
+        raise UnknownName("state", word, State)
     store = default_store()
     if history is not None:
         _history(history, as_json)
@@ -36,8 +45,8 @@ def jobs(
         from ..jobs.reconcile import reconcile  # costs more than the list itself
 
         problems = reconcile(store)
-    states = tuple(state for state in State if not (live and state.is_final))
-    records = store.select(states, limit)
+    states = tuple(one for one in State if (not state or one in asked) and not (live and one.is_final))
+    records = store.select(states, limit, tenant=tenant, name=name)
     if as_json:
         result_json([_shown(record) for record in records])
     else:
@@ -45,7 +54,8 @@ def jobs(
         for line in columns([head, *(_row(record, usage) for record in records)] if records else ()):
             result(line)
         if not records:
-            note("no jobs · next: supercloud submit JOB --on SPEC")
+            some = " like that" if state or tenant or name or live else ""
+            note(f"no jobs{some} · next: supercloud submit JOB --on SPEC")
     for problem in problems:
         note(f"warning: {problem}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -71,12 +72,24 @@ def where_of(on: Path, live: bool) -> Cluster | Fleet:
     return fleet.clusters[0] if alone else fleet
 
 
+def _taken(domains: tuple[tuple[str, int], ...]) -> Iterator[str]:
+    """Nodes of each domain; where there are many, neighbours that give as many are told together."""
+    if len(domains) <= 8:
+        yield from (f"{nodes} of {name}" for name, nodes in domains)
+        return
+    for nodes, run in groupby(domains, key=lambda item: item[1]):
+        names = [name for name, _ in run]
+        yield (
+            f"{nodes} of {names[0]}" if len(names) == 1 else f"{nodes} each of {len(names)}: {names[0]} to {names[-1]}"
+        )
+
+
 def _explained(at: Placement) -> Iterator[str]:
     """What else was decided, a line each."""
     from ..primitives.quantity import Carbon
 
     if at.domains:
-        yield "takes    " + ", ".join(f"{nodes} of {name}" for name, nodes in at.domains)
+        yield "takes    " + ", ".join(_taken(at.domains))
     if at.shape:
         yield "box      " + " × ".join(map(str, at.shape)) + " nodes"
     for span in at.spans:

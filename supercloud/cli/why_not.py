@@ -25,7 +25,11 @@ def why_not(
     live: Live = False,
     as_json: Json = False,
 ) -> None:
-    """Say for every pool how the job would lie in it, or the one reason that keeps it out and what would cure it."""
+    """Say for every pool how the job would lie in it, or the one reason that keeps it out and what would cure it.
+
+    Exit code 0 whatever the answer is: 'supercloud place' says by its own whether anything can have the job. With
+    --json each pool has 'fits', and where that is false 'change': fields to set, with which it would fit.
+    """
     from ..jobs import Placement
     from ..jobs import why_not as ask
     from ..jobs.support import check

@@ -8,6 +8,7 @@ hello
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 from collections.abc import Collection
@@ -32,6 +33,7 @@ from .placement import Placement, place
 from .power import watts
 from .reconcile import hand_over, in_hand, reconcile
 from .records import JobRecord
+from .remote import READING
 from .spending import spent
 from .states import State
 from .store import Store, default_store
@@ -64,6 +66,9 @@ def submit(
     ``key`` makes it idempotent: the same key again is the same job. Once this has returned the job is not lost and not
     run twice, whatever is killed; if it is killed before, the job may be there or not, and the key tells.
     """
+    if script := os.environ.get(READING):
+        raise InputError(f"{script} submits jobs while a job reads it for its functions; put what submits jobs under "
+                         "if __name__ == \"__main__\":")  # fmt: skip
     store = store or default_store()
     key = key or secrets.token_hex(8)
     spec = job.model_dump_json(exclude_defaults=True)

@@ -26,6 +26,7 @@ from .parallelism import Span, near_blocks, spans
 from .partitions import choose
 from .placed import Placement
 from .pods import pods_of
+from .shapes import Fewer
 from .slices import Units, units_of
 from .torus import box_at, box_of
 
@@ -55,18 +56,19 @@ def fit(job: JobSpec, cluster: Cluster, pool: PoolPlan, fleet: Fleet | None, cat
     plan, state = cluster.plan, cluster.pools[pool.name]
     wanted, distance = match(job, plan, pool, catalog)
     capability(job, plan, pool)
-    units = units_of(job, pool)
-    nodes, per_node, group_nodes = shape(job, pool, units.per_node)
+    units = units_of(job, pool, plan.scheduler.kind == "kubernetes")
+    fewer = Fewer(job, units.per_node, pool.nodes - pool.spares)
+    nodes, per_node, group_nodes = shape(job, pool, fewer)
     memory = _memory(job, pool)
     spec = fleet.spec if fleet else None
-    tenant(job, plan, nodes, spec)
+    tenant(job, plan, nodes, fewer, spec)
     limits(job, plan, spec)
     held = licenses(job, plan)
-    partition = choose(job, plan, pool, nodes)
-    near = nearness(job, plan, pool, nodes, _segment(job, pool, per_node, group_nodes), partition)
+    partition = choose(job, plan, pool, nodes, fewer)
+    near = nearness(job, plan, pool, nodes, _segment(job, pool, per_node, group_nodes), partition, fewer)
     hosts = pinned(job, pool, nodes)
     move = moves(job, cluster, fleet)
-    lies, wait = _lie(job, cluster, state, nodes, per_node, units, near, hosts, now)
+    lies, wait = _lie(job, cluster, state, nodes, per_node, units, near, hosts, fewer, now)
     accelerator = pool.accelerator if per_node else None
     accounting = plan.scheduler.database is not None
     leaves = state.domains.levels[0]
@@ -119,7 +121,7 @@ def _memory(job: JobSpec, pool: PoolPlan) -> Memory | None:
     found = memory_of(job.model, how, has)
     if not found.fits:
         domain = pool.per_node * pool.machine.domain_nodes
-        raise Refused(f"the model needs {found}", what_fits(job.model, how, has, domain))
+        raise Refused(f"the model needs {found}", *what_fits(job.model, how, has, domain))
     return found
 
 
@@ -130,15 +132,15 @@ def _segment(job: JobSpec, pool: PoolPlan, per_node: int, group_nodes: int) -> i
 
 
 def _lie(job: JobSpec, cluster: Cluster, state: PoolState, nodes: int, per_node: int, units: Units, near: Nearness,
-         hosts: tuple[str, ...], now: float) -> tuple[Spread, float | None]:  # fmt: skip
+         hosts: tuple[str, ...], fewer: Fewer, now: float) -> tuple[Spread, float | None]:  # fmt: skip
     """Which domains it takes nodes from, and how long it waits for them."""
     pool, need = state.pool, _need(per_node, units)
     healthy = state.available(need, False)
     if healthy < nodes:
-        most = f"at most {healthy * units.per_node} accelerators" if per_node else f"at most {healthy} nodes"
+        words, change = fewer(nodes=healthy)
         raise Refused(f"the job needs {nodes} nodes, {healthy} of the {pool.nodes} are in order",
-                      f"ask for {most}, or wait until nodes are repaired" if healthy else
-                      "wait until nodes are repaired")  # fmt: skip
+                      f"{words}, or wait until nodes are repaired" if words else "wait until nodes are repaired",
+                      change)  # fmt: skip
     often, replicas = near_blocks(job.parallelism, per_node)
     firm = 0 if near.required else max((block for block in often if block <= state.domains.largest(0)), default=0)
     blocks = [*often, *replicas]
@@ -149,9 +151,10 @@ def _lie(job: JobSpec, cluster: Cluster, state: PoolState, nodes: int, per_node:
         level = state.domains.names.index(near.level)
         if once.level > level:
             holds = max(sum(column[slice(*domain.leaves)]) for domain in state.domains.levels[level])
+            words, change = fewer(nodes=holds)
             raise Refused(f"the job must lie within one {near.level}, the largest has {holds} nodes in order, it needs "
-                          f"{nodes}", f"ask for at most {holds * max(1, per_node)}"
-                          f"{' accelerators' if per_node else ' nodes'}, or leave out place.near")  # fmt: skip
+                          f"{nodes}", f"{words}, or leave out place.near" if words else "leave out place.near",
+                          change or {"place.near": None})  # fmt: skip
     if hosts:
         return once, _pinned_wait(state, hosts, need, now)
     if state.available(need, True) >= nodes + state.queued:
@@ -171,7 +174,7 @@ def _pinned_wait(state: PoolState, hosts: tuple[str, ...], need: int, now: float
     numbers = [int(host[width:]) - state.pool.hosts.first for host in hosts]
     for host, index in zip(hosts, numbers, strict=True):
         if state.healthy[index] < need:
-            raise Refused(f"{host} takes no work", "pin another node, or leave out place.nodes")
+            raise Refused(f"{host} takes no work", "pin another node, or leave out place.nodes", {"place.nodes": None})
     busy = [index for index in numbers if state.free[index] < need]
     if any(index not in state.until for index in busy):
         return None
@@ -237,7 +240,8 @@ def _begins(job: JobSpec, plan: Plan, wait: float | None, now: float) -> Iterato
     slack = job.deadline.to("s") - run - first
     if slack < 0:
         ends = f"it could start in {first / _HOUR:.1f} h and would end after its deadline, {job.deadline}"
-        raise Refused(ends, f"set deadline to at least {int((first + run) / _HOUR) + 1} h")
+        enough = f"{int((first + run) / _HOUR) + 1} h"
+        raise Refused(ends, f"set deadline to at least {enough}", {"deadline": enough})
     yield 0.0
     supply = plan.facility.energy if plan.facility else None
     if supply and len(supply.carbon_by_hour) == 24 and job.time_limit:

@@ -28,7 +28,8 @@ def moves(job: JobSpec, cluster: Cluster, fleet: Fleet | None) -> Move:
     plan = cluster.plan
     if job.place.regions and plan.site.place not in job.place.regions:
         raise Refused(f"the job must stay in {' or '.join(job.place.regions)}, {plan.name} is in {plan.site.place}",
-                      f"add {plan.site.place} to place.regions")  # fmt: skip
+                      f"add {plan.site.place} to place.regions",
+                      {"place.regions": [*job.place.regions, plan.site.place]})  # fmt: skip
     storage = {item.name for item in plan.storage}
     sets = {item.name: item for item in fleet.spec.data} if fleet else {}
     members = {other.plan.name: other.member for other in fleet.clusters} if fleet else {}

@@ -4,8 +4,9 @@
         futures = [executor.submit(train, seed) for seed in range(4)]
         print([future.result() for future in as_completed(futures)])
 
-The function is found by its module and name there, so it must be importable; with ``cloudpickle`` installed on both
-sides any function will do. There, and in an image, is Python of the same release; nothing of ours need be.
+The function is found by its module and name there, so it must be importable, or be in the script that runs, which then
+submits under ``if __name__ == "__main__":`` only; with ``cloudpickle`` installed on both sides any function will do.
+There, and in an image, is Python of the same release; nothing of ours need be.
 
 Arguments and results are pickled, so a result is as trusted as whoever can write it: it lies in a file that only the
 user's jobs write, and on Kubernetes comes with what its pods print, which is up to everybody who may execute programs
@@ -35,7 +36,7 @@ from . import remote
 from .api import submit
 from .fleet import Fleet
 from .handle import Job
-from .remote import RemoteTraceback
+from .remote import SCRIPT, RemoteTraceback
 from .states import State
 from .store import Store
 
@@ -59,6 +60,7 @@ class Call(Job):
         data = self.output() if state in (State.COMPLETED, State.FAILED) and self.record.connection else b""
         if not data:
             return self._failure()
+        sys.modules.setdefault(SCRIPT, sys.modules["__main__"])  # what its classes are called in an answer
         kind, *rest = pickle.loads(data)
         if kind == "returned":
             self._value = rest[0]
@@ -131,10 +133,14 @@ def packed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     else:
         try:
             cloudpickle = importlib.import_module("cloudpickle")
+            call = pickle.dumps((paths, "", cloudpickle.dumps((function, args, kwargs))))
         except ImportError:
-            raise InputError(f"{name or function!r} cannot be imported where the job runs: put it at the top of a "
-                             "module, or install cloudpickle here and there") from None  # fmt: skip
-        call = pickle.dumps((paths, "", cloudpickle.dumps((function, args, kwargs))))
+            main = sys.modules["__main__"]
+            script = getattr(main, "__file__", None) if getattr(main, "__spec__", None) is None else None
+            if module != "__main__" or "<" in name or not script or not Path(script).is_file():
+                raise InputError(f"{name or function!r} cannot be imported where the job runs: put it at the top of a "
+                                 "module, or install cloudpickle here and there") from None  # fmt: skip
+            call = pickle.dumps((paths, f"{Path(script).resolve()}:{name}", pickle.dumps((args, kwargs))))
     text = base64.urlsafe_b64encode(zlib.compress(call)).decode()
     if len(text) > _MOST:
         raise InputError(f"the arguments of {name} are {len(text)} characters when packed, at most {_MOST} travel with "

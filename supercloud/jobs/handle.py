@@ -64,6 +64,10 @@ class Job:
         """Whether it runs."""
         return self.state() is State.RUNNING
 
+    def cancelled(self) -> bool:
+        """Whether it was ended because somebody asked for it."""
+        return self.state() is State.CANCELLED
+
     def wait(self, timeout: float | None = None) -> State:
         """Wait until it has ended; raises TimeoutError when that takes longer than ``timeout`` seconds."""
         end = None if timeout is None else time.monotonic() + timeout

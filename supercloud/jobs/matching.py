@@ -23,10 +23,12 @@ def match(job: JobSpec, plan: Plan, pool: PoolPlan, catalog: Catalog) -> tuple[i
         raise Refused("it has no accelerators", "take a pool that has some")
     if (memory := job.accelerators.memory) is not None:
         if accelerator.memory is None:
-            raise Refused(f"nobody knows the memory of {accelerator.name}", "leave out accelerators.memory")
+            raise Refused(f"nobody knows the memory of {accelerator.name}", "leave out accelerators.memory",
+                          {"accelerators.memory": None})  # fmt: skip
         if accelerator.memory < memory:
             raise Refused(f"{accelerator.name} has {accelerator.memory}, the job needs {memory} each",
-                          f"ask for at most {accelerator.memory}, and spread the model over more of them")  # fmt: skip
+                          f"ask for at most {accelerator.memory}, and spread the model over more of them",
+                          {"accelerators.memory": str(accelerator.memory)})  # fmt: skip
     wishes = job.accelerators.type
     for order, wish in enumerate(wishes):
         steps = steps_above(wish, accelerator, catalog)
@@ -38,7 +40,8 @@ def match(job: JobSpec, plan: Plan, pool: PoolPlan, catalog: Catalog) -> tuple[i
             hint = nearest(_bound(unknown[0]), _all_names(catalog))
             raise Refused(f"no accelerator is called {_bound(unknown[0])!r}", hint)
         raise Refused(f"it has {accelerator.name}, the job wants {' or '.join(wishes)}",
-                      f"add {_short(accelerator)} to accelerators.type")  # fmt: skip
+                      f"add {_short(accelerator)} to accelerators.type",
+                      {"accelerators.type": [*wishes, _short(accelerator)]})  # fmt: skip
     return 0, 0
 
 
@@ -47,14 +50,14 @@ def _allowed(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
     clusters = job.place.clusters
     if clusters != "any" and plan.name not in clusters:
         raise Refused(f"the job may go only to cluster {' or '.join(clusters)}, this is {plan.name}",
-                      f"add {plan.name} to place.clusters")  # fmt: skip
+                      f"add {plan.name} to place.clusters", {"place.clusters": [*clusters, plan.name]})  # fmt: skip
     if job.place.pools and pool.name not in job.place.pools:
         known = {item.name for item in plan.pools}
         for name in job.place.pools:
             if name not in known:
                 raise Refused(f"place.pools names {name!r}, which is no pool here", nearest(name, known))
         raise Refused(f"the job may go only to pool {' or '.join(job.place.pools)}",
-                      f"add {pool.name} to place.pools")  # fmt: skip
+                      f"add {pool.name} to place.pools", {"place.pools": [*job.place.pools, pool.name]})  # fmt: skip
 
 
 def steps_above(wish: str, accelerator: Accelerator, catalog: Catalog) -> int | None:
@@ -63,7 +66,7 @@ def steps_above(wish: str, accelerator: Accelerator, catalog: Catalog) -> int | 
     Walks down from the accelerator, so only what it succeeds is read from the catalog.
     """
     name = _bound(wish)
-    if name == wish.strip():
+    if not wish.strip().startswith(">="):
         return 0 if name in _names(accelerator) else None
     level, seen, steps = [accelerator], {accelerator.name}, 0
     while level:
@@ -85,7 +88,7 @@ def _known(names: list[str], catalog: Catalog) -> Iterator[Accelerator]:
 
 
 def _bound(wish: str) -> str:
-    return wish.strip().removeprefix(">=").strip()
+    return wish.strip().removeprefix(">=").strip().lower()  # everybody writes H100, the catalog h100
 
 
 def _names(accelerator: Accelerator) -> tuple[str, ...]:

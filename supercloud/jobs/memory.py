@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from ..primitives.quantity import Size
 from ..spec.job import Parallelism
 from ..spec.training import ModelShape
+from .shapes import Change
 
 __all__ = ["Memory", "activation_factors", "memory_of", "state_bytes", "what_fits"]
 
 # Bytes of one parameter; the optimizer's for weights of two bytes (with a master copy) and of four.
-_WEIGHT = {"bf16": 2, "fp16": 2, "fp32": 4}
+_WEIGHT = {"bf16": 2, "fp16": 2, "fp32": 4, "fp8": 1}
 _OPTIMIZER = {"adam": (12, 8), "adam-8bit": (6, 2), "momentum": (8, 4), "none": (0, 0)}
 _SHARDS = ("nothing", "optimizer", "gradients", "weights")
 _RECOMPUTES = ("nothing", "attention", "feed-forward", "full")
@@ -88,12 +89,15 @@ def activation_factors(model: ModelShape) -> tuple[float, float]:
 
     34 and 5·a·s/h for the transformer of the paper, without what the model computes again.
     """
-    width = _WEIGHT[model.precision]
+    width = _WEIGHT[model.activations or model.precision]
     masks = 1 if model.dropout else 0
-    keys = (model.kv_heads or model.heads or 1) / (model.heads or 1)
+    heads, hidden = model.heads or 1, model.hidden or 1
+    queries = model.head_width * heads / hidden if model.head_width else 1.0
+    keys = queries * (model.kv_heads or heads) / heads
     inside = (model.feed_forward / model.hidden if model.feed_forward and model.hidden else 4) * model.active_experts
     norms = 2 * width
-    attention = width + width + 2 * width * keys + width + masks  # its input, queries, keys and values, its output
+    # its input, queries, keys and values, its output
+    attention = width + width * queries + 2 * width * keys + width * queries + masks
     block = width * model.active_experts + inside * width * (2 if model.gated else 1) + masks
     activated = inside * width  # what the activation function gave
     kept = norms + attention + block + (0 if model.recompute in ("feed-forward", "full") else activated)
@@ -116,21 +120,34 @@ def _activation_bytes(model: ModelShape, how: Parallelism) -> float | None:
             again, _ = activation_factors(model.model_copy(update={"recompute": "attention"}))
             layers += again / kept
     tokens = model.sequence / how.context * model.micro_batch
-    return tokens * model.hidden * (kept + scores) / how.tensor * layers
+    held = tokens * model.hidden * (kept + scores) / how.tensor * layers
+    if model.vocabulary and how.pipeline == 1:  # Korthikanti et al., §4.3: elsewhere the first stage is the fullest
+        held += tokens * 4 * model.vocabulary / how.tensor
+    return held
 
 
-def what_fits(model: ModelShape, how: Parallelism, has: Size, domain: int) -> str:
-    """The smallest change with which it would fit.
+def what_fits(model: ModelShape, how: Parallelism, has: Size, domain: int) -> tuple[str, Change]:
+    """The smallest change with which it would fit, in words and by field of the job.
 
     First what costs no accelerators, then how it is spread over them, then more of them, and larger ones at last.
     """
-    for words, other, spread in _changes(model, how, domain):
-        if memory_of(other, spread, has).fits:
-            return words
-    for words, other, spread in _larger(model, how, domain):
-        if memory_of(other, spread, has).fits:
-            return words
-    return f"take accelerators with at least {_gb(memory_of(model, how, has).needs)} of memory"
+    for ways in (_changes(model, how, domain), _larger(model, how, domain)):
+        for words, other, spread in ways:
+            if memory_of(other, spread, has).fits:
+                return words, _change(model, how, other, spread)
+    return f"take accelerators with at least {_gb(memory_of(model, how, has).needs)} of memory", {}
+
+
+def _change(model: ModelShape, how: Parallelism, other: ModelShape, spread: Parallelism) -> Change:
+    change: dict[str, object] = {
+        f"model.{name}": getattr(other, name)
+        for name in ModelShape.model_fields
+        if getattr(other, name) != getattr(model, name)
+    }
+    if spread != how:
+        change |= {f"parallelism.{axis}": ways for axis, ways in spread.model_dump().items()}
+        change["accelerators.count"] = spread.total
+    return change
 
 
 def _changes(model: ModelShape, how: Parallelism, domain: int) -> Iterator[tuple[str, ModelShape, Parallelism]]:
@@ -177,7 +194,11 @@ def _splits(model: ModelShape, how: Parallelism, domain: int) -> Iterator[tuple[
     tensor = how.tensor
     while tensor <= max(domain, how.tensor):
         for pipeline in range(how.pipeline, (model.layers or how.pipeline * 64) + 1):
-            fits = whole % (tensor * pipeline) == 0 and not (model.heads and model.heads % tensor)
+            fits = (
+                whole % (tensor * pipeline) == 0
+                and not (model.heads or 0) % tensor
+                and not (model.hidden or 0) % tensor
+            )
             data = whole // (tensor * pipeline)
             if (
                 fits

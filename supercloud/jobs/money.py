@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import ceil
 
 from ..plan.model import Plan
 from ..spec import JobSpec
+from ..spec.tenant import Budget
 from .feasibility import Refused
 from .fleet import Fleet
 from .objective import Terms
 from .placed import Placement
+from .shapes import Change
 
 __all__ = ["affordable", "promise", "with_spent"]
 
@@ -19,19 +22,23 @@ def affordable(job: JobSpec, plan: Plan, fleet: Fleet | None, terms: Terms, pric
     if (limit := job.place.max_price) is not None:
         if price is None:
             raise Refused("nobody knows its price, the job has a max_price",
-                          f"give the fleet a price of {plan.name}'s nodes, or leave out place.max_price")  # fmt: skip
+                          f"give the fleet a price of {plan.name}'s nodes, or leave out place.max_price",
+                          {"place.max_price": None})  # fmt: skip
         if price / nodes > limit.to("USD/h"):
             raise Refused(f"a node costs {price / nodes:.2f} USD/h, the job gives at most {limit}",
-                          f"set place.max_price to {price / nodes:.2f} USD/h")  # fmt: skip
+                          f"set place.max_price to {_cents(price / nodes)} USD/h",
+                          {"place.max_price": f"{_cents(price / nodes)} USD/h"})  # fmt: skip
     if job.budget is not None:
         if job.time_limit is None:
             raise Refused("a budget needs to know how long the job runs", "set time_limit")
         if terms.cost is None:
             raise Refused("nobody knows its price, the job has a budget",
-                          f"give the fleet a price of {plan.name}'s nodes, or leave out budget")  # fmt: skip
+                          f"give the fleet a price of {plan.name}'s nodes, or leave out budget",
+                          {"budget": None})  # fmt: skip
         if terms.cost > job.budget.to("USD"):
             raise Refused(f"it would cost {terms.cost:.2f} USD until its time limit, the budget is {job.budget}",
-                          f"set budget to {terms.cost:.2f} USD, or a shorter time_limit")  # fmt: skip
+                          f"set budget to {_cents(terms.cost)} USD, or a shorter time_limit",
+                          {"budget": f"{_cents(terms.cost)} USD"})  # fmt: skip
     for budget in fleet.spec.budgets if fleet and job.tenant else ():
         if budget.tenant != job.tenant:
             continue
@@ -40,7 +47,21 @@ def affordable(job: JobSpec, plan: Plan, fleet: Fleet | None, terms: Terms, pric
         if left <= 0 or cost > left:
             would = f"; the job would cost {cost:.2f} USD" if cost else ""
             raise Refused(f"tenant {budget.tenant} has {max(0.0, left):.2f} USD of its {budget.limit} left this "
-                          f"{budget.per}{would}", f"raise the budget, or wait for the next {budget.per}")  # fmt: skip
+                          f"{budget.per}{would}", *_within(budget, left, cost, terms.run, price))  # fmt: skip
+
+
+def _within(budget: Budget, left: float, cost: float, run: float, price: float | None) -> tuple[str, Change]:
+    """What makes a job cost no more than is left; waiting does where the next period brings enough."""
+    waits = f", or wait for the next {budget.per}" if cost <= budget.limit.to("USD") else ""
+    minutes = int(run / 60 - (cost - left) / price * 60) if price and left > 0 else 0
+    if minutes > 0:
+        return f"set time_limit to at most {minutes} min, raise the budget{waits}", {"time_limit": f"{minutes} min"}
+    return f"raise the budget{waits}", {}
+
+
+def _cents(dollars: float) -> str:
+    """Enough of them: rounded up to a cent."""
+    return f"{ceil(dollars * 100) / 100:.2f}"
 
 
 def promise(job: JobSpec, at: Placement) -> float | None:

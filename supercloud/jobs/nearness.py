@@ -9,6 +9,7 @@ from ..primitives.nodes import HostRange
 from ..spec import JobSpec
 from ..spec.scheduler import Partition
 from .feasibility import Refused
+from .shapes import Change, Fewer
 
 __all__ = ["Nearness", "nearness"]
 
@@ -27,7 +28,7 @@ class Nearness:
 
 
 def nearness(
-    job: JobSpec, plan: Plan, pool: PoolPlan, nodes: int, group_nodes: int, partition: Partition | None
+    job: JobSpec, plan: Plan, pool: PoolPlan, nodes: int, group_nodes: int, partition: Partition | None, fewer: Fewer
 ) -> Nearness:
     """Where a job of so many nodes fits; raises :class:`Refused` where it is asked to be nearer than it can be."""
     near = job.place.near
@@ -38,14 +39,15 @@ def nearness(
     if near == "scale-up" and nodes > domain:
         outer = "leaf" if seen and seen.kind == "tree" and nodes <= _largest(seen.levels[0], pool.hosts) else "any"
         raise Refused(f"near: scale-up holds {domain} of its nodes, the job needs {nodes}",
-                      f"ask for at most {domain * pool.per_node} accelerators, or set near to {outer}")  # fmt: skip
+                      *_or_near(fewer(nodes=domain), outer))  # fmt: skip
     if near == "scale-up" and nodes > 1 and plan.scheduler.kind == "slurm" and not (seen and seen.kind == "block"):
         raise Refused("near: scale-up, but its scheduler sees no scale-up domains",
-                      "set near to leaf, or give the scheduler (or a partition) topology: block")  # fmt: skip
+                      "set near to leaf, or give the scheduler (or a partition) topology: block",
+                      {"place.near": "leaf"})  # fmt: skip
     tree = seen if seen and seen.kind == "tree" else _covering(plan, pool, "tree")
     level = _innermost(tree, pool, nodes) if tree else None
     if near in ("leaf", "pod", "fabric"):
-        level = _asked(near, tree, pool, nodes, level)
+        level = _asked(near, tree, pool, nodes, level, fewer)
     required = near not in (None, "any")
     name = tree.levels[level].name if tree and level is not None else ""
     if near == "scale-up" or (seen and seen.kind == "block" and nodes <= domain and near is None):
@@ -108,10 +110,12 @@ def _innermost(tree: Locality, pool: PoolPlan, nodes: int) -> int | None:
     return next((i for i, level in enumerate(tree.levels) if _largest(level, pool.hosts) >= nodes), None)
 
 
-def _asked(near: str, tree: Locality | None, pool: PoolPlan, nodes: int, fits: int | None) -> int:
+def _asked(near: str, tree: Locality | None, pool: PoolPlan, nodes: int, fits: int | None,
+           fewer: Fewer) -> int:  # fmt: skip
     """The level that ``near`` means: the leaf is the innermost of a tree, the fabric its outermost."""
     if tree is None:
-        raise Refused(f"near: {near}, but nothing is known about its switches", "leave out near")
+        raise Refused(f"near: {near}, but nothing is known about its switches", "leave out near",
+                      {"place.near": None})  # fmt: skip
     names = [level.name for level in tree.levels]
     outermost = len(names) - 1
     pod = names.index("pod") if "pod" in names else min(1, outermost)
@@ -119,10 +123,15 @@ def _asked(near: str, tree: Locality | None, pool: PoolPlan, nodes: int, fits: i
     if fits is not None and fits <= index:
         return index
     holds = _largest(tree.levels[index], pool.hosts)
-    wider = f", or set near to {'pod' if 0 < (fits or 0) <= pod else 'fabric'}" if fits is not None else ""
-    count = f"{holds * pool.per_node} accelerators" if pool.per_node else f"{holds} nodes"
+    wider = "any" if fits is None else "pod" if 0 < fits <= pod else "fabric"
     raise Refused(f"near: {near} holds {holds} of its nodes, the job needs {nodes}",
-                  f"ask for at most {count}{wider}")  # fmt: skip
+                  *_or_near(fewer(nodes=holds), wider))  # fmt: skip
+
+
+def _or_near(less: tuple[str, Change], wider: str) -> tuple[str, Change]:
+    """Fewer nodes, or a wider domain around them."""
+    words, change = less
+    return " or ".join(filter(None, (words and f"{words},", f"set near to {wider}"))), change or {"place.near": wider}
 
 
 def _switches(tree: Locality, level: int, hosts: HostRange, nodes: int) -> int:

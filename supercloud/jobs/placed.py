@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from .nearness import Nearness
@@ -116,13 +117,16 @@ class Placement:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a pool cannot have a job, and the smallest change that would help."""
+    """Why a pool cannot have a job, and the smallest change with which it could."""
 
     pool: str
     reason: str
     remedy: str
     cluster: str = ""
     """Said where there are several."""
+    change: Mapping[str, object] = field(default_factory=dict)
+    """The remedy for programs: fields of the job by their paths (``accelerators.count``) and what to set them to, null
+    to leave them out. With all of them set the pool has it; empty where no change of the job is enough."""
 
     def __str__(self) -> str:
         pool = f"{self.cluster}/{self.pool}" if self.cluster else self.pool

@@ -18,6 +18,7 @@ from ..plan.model import Plan, PoolPlan
 from ..spec import JobSpec
 from ..spec.fleet import Policy
 from .candidate import Candidate, fit
+from .cures import cured
 from .feasibility import Refused
 from .fleet import Cluster, Fleet
 from .objective import scores, weights_of
@@ -31,26 +32,33 @@ _planned: list[Cluster] = []
 
 
 def place(
-    job: JobSpec, where: Plan | Cluster | Fleet, catalog: Catalog | None = None, now: float | None = None
-) -> Placement | tuple[Refusal, ...]:
+    job: JobSpec, where: Plan | Cluster | Fleet, catalog: Catalog | None = None, now: float | None = None, *,
+    advise: bool = True,
+) -> Placement | tuple[Refusal, ...]:  # fmt: skip
     """The best placement, or the reason of every pool.
 
     Best is: no longer wait than the fleet's policy allows; the accelerator named first; the least weighted sum of
     price, carbon, wait, topology and fragmentation; then the one nearest to what was asked for (a job that is content
     with less leaves the better one free); the fewest nodes; the fewest accelerators left idle on them; the pool
     declared first. ``now`` (seconds since 1970) is when the job is submitted: when the cluster was looked at, else the
-    present, unless it is said; with it said the answer depends on nothing else.
+    present, unless it is said; with it said the answer depends on nothing else. Without ``advise`` a refusal says what
+    cures its own reason, and nobody looks whether that is enough.
     """
-    refusals: list[Refusal] = []
+    refused: list[tuple[Cluster, PoolPlan, Refused]] = []
     candidates: list[tuple[int, Candidate]] = []
     fleet = where if isinstance(where, Fleet) else None
     for order, (cluster, pool) in enumerate(_pools(where)):
         try:
             found = list(fit(job, cluster, pool, fleet, _catalog_of(cluster, catalog), _now(cluster, now)))
             candidates += [(order, candidate) for candidate in found]
-        except Refused as refused:
-            refusals.append(_refusal(refused, cluster, pool, fleet))
-    return _best(job, fleet, candidates)[1] if candidates else tuple(refusals)
+        except Refused as why:
+            refused.append((cluster, pool, why))
+    if candidates:
+        return _best(job, fleet, candidates)[1]
+    if not advise:
+        return tuple(Refusal(pool.name, why.reason, why.remedy, cluster.plan.name if fleet else "")
+                     for cluster, pool, why in refused)  # fmt: skip
+    return tuple(_refusal(why, job, cluster, pool, fleet, catalog, now) for cluster, pool, why in refused)
 
 
 def why_not(
@@ -64,8 +72,8 @@ def why_not(
         try:
             ways = list(fit(job, cluster, pool, fleet, _catalog_of(cluster, catalog), _now(cluster, now)))
             answers[name] = _best(job, fleet, [(0, way) for way in ways])[1]
-        except Refused as refused:
-            answers[name] = _refusal(refused, cluster, pool, fleet)
+        except Refused as why:
+            answers[name] = _refusal(why, job, cluster, pool, fleet, catalog, now)
     return answers
 
 
@@ -101,8 +109,14 @@ def _known(plan: Plan) -> Cluster:
     return cluster
 
 
-def _refusal(refused: Refused, cluster: Cluster, pool: PoolPlan, fleet: Fleet | None) -> Refusal:
-    return Refusal(pool.name, refused.reason, refused.remedy, cluster.plan.name if fleet else "")
+def _refusal(refused: Refused, job: JobSpec, cluster: Cluster, pool: PoolPlan, fleet: Fleet | None,
+             catalog: Catalog | None, now: float | None) -> Refusal:  # fmt: skip
+    def look(other: JobSpec) -> None:
+        for _ in fit(other, cluster, pool, fleet, _catalog_of(cluster, catalog), _now(cluster, now)):
+            break
+
+    remedy, change = cured(job, refused, look)
+    return Refusal(pool.name, refused.reason, remedy, cluster.plan.name if fleet else "", change)
 
 
 def _now(cluster: Cluster, now: float | None) -> float:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from ..plan.kubernetes.labels import taints_of
-from ..plan.kubernetes.levels import place_of, tiers_of
-from ..plan.kubernetes.names import claim_of, level_label, resource_of
+from ..plan.kubernetes.levels import label_of, tiers_of
+from ..plan.kubernetes.names import claim_of, resource_of
 from ..plan.model import Plan, PoolPlan
 from ..spec import JobSpec
 from ..spec.scheduler import KubernetesScheduler
@@ -66,9 +66,8 @@ def pods_of(job: JobSpec, plan: Plan, pool: PoolPlan, units: Units, near: Nearne
     scheduler = plan.scheduler.spec
     if not isinstance(scheduler, KubernetesScheduler):
         return None
-    labels, tiers = place_of(plan, pool).labels[:-1], tiers_of(plan)
-    level = _label(near.level, labels)
-    segment_level = _label("scale-up", labels) if near.segment else ""
+    tiers, level = tiers_of(plan), label_of(plan, pool, near.level)
+    segment_level = label_of(plan, pool, "scale-up") if near.segment else ""
     resource = ""
     if job.accelerator_count and pool.accelerator:
         if not pool.accelerator.kubernetes:
@@ -79,7 +78,8 @@ def pods_of(job: JobSpec, plan: Plan, pool: PoolPlan, units: Units, near: Nearne
     if links.channel and (near.required or near.segment > 1) and not _claims_in_levels(plan):
         raise Refused(f"its nodes must share a {'scale-up domain' if near.segment > 1 else near.level}, and its "
                       "Volcano places no pods with a channel (imex) so",
-                      "set near: any, or give the cluster queue: kueue or the pool imex: false")  # fmt: skip
+                      "set near: any, or give the cluster queue: kueue or the pool imex: false",
+                      {"place.near": "any"})  # fmt: skip
     return Pods(
         queue=scheduler.queue,
         resource=resource,
@@ -102,14 +102,6 @@ def _claims_in_levels(plan: Plan) -> bool:
 def _part(per_node: int, units: Units, pool: PoolPlan) -> float:
     """Of a node's accelerators that a pod takes; a pod that takes none has the node to itself."""
     return float(per_node / (units.on_one * pool.per_node)) if per_node else 1.0
-
-
-def _label(level: str, labels: Sequence[str]) -> str:
-    """Node label of a level of the plan; where the provider labels nodes, the innermost it has."""
-    if (own := level_label(level)) in labels:
-        return own
-    known = level_label("")
-    return labels[-1] if labels and not labels[-1].startswith(known) else ""
 
 
 def _volumes(job: JobSpec, plan: Plan) -> tuple[tuple[str, str], ...]:

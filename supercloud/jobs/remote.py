@@ -12,16 +12,21 @@ import os
 import pickle
 import sys
 import traceback
+import types
 import zlib
 from functools import reduce
 from typing import Any
 
-__all__ = ["LOG", "MARK", "RemoteTraceback", "main"]
+__all__ = ["LOG", "MARK", "READING", "SCRIPT", "RemoteTraceback", "main"]
 
 LOG = "SUPERCLOUD_RESULT_LOG"
 """Set where no file outlives the job, which otherwise SUPERCLOUD_RESULT names: it prints what it leaves."""
 MARK = "supercloud-result"
 """Begins a piece of a result in what a job prints: MARK KEY EPOCH NUMBER COUNT BASE64, to the end of the line."""
+READING = "SUPERCLOUD_READING"
+"""Set while a script is read for its functions: what submits jobs then would do so without end."""
+SCRIPT = "__supercloud__"
+"""What a script is called where only its functions are wanted."""
 _PIECE = 6000  # bytes: as base64 less than the half of what container runtimes break lines at
 _MOST = 4 << 20  # bytes: a kubelet keeps 10 MiB of a log unless it is told otherwise
 
@@ -62,10 +67,26 @@ def _call(word: str) -> Any:
     if not name:
         function, args, kwargs = pickle.loads(inner)
     else:
-        module, _, inside = name.partition(":")
-        function = reduce(getattr, inside.split("."), importlib.import_module(module))
+        module, _, inside = name.rpartition(":")
+        found = _script(module) if os.path.isabs(module) else importlib.import_module(module)
+        function = reduce(getattr, inside.split("."), found)
         args, kwargs = pickle.loads(inner)
     return function(*args, **kwargs)
+
+
+def _script(path: str) -> types.ModuleType:
+    """The script that sent its own function, as the main module; it is not called ``__main__`` while it is read."""
+    module = types.ModuleType(SCRIPT)
+    module.__file__ = path
+    sys.modules["__main__"] = sys.modules[SCRIPT] = module  # its classes have either name in what was pickled
+    with open(path, "rb") as file:
+        code = compile(file.read(), path, "exec")
+    os.environ[READING] = path
+    try:
+        exec(code, vars(module))
+    finally:
+        del os.environ[READING]
+    return module
 
 
 def _leave(data: bytes) -> None:

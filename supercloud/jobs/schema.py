@@ -80,4 +80,9 @@ _SHARES = """
         WHERE tenant != '' AND units IS NOT NULL AND ended IS NOT NULL
     """
 
-MIGRATIONS = (_JOBS, _BROKER, _SHARES)
+# One name among a million jobs: what ``after`` and lists ask for.
+_NAMES = """
+    CREATE INDEX jobs_by_name ON jobs (name)
+    """
+
+MIGRATIONS = (_JOBS, _BROKER, _SHARES, _NAMES)

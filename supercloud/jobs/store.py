@@ -61,12 +61,17 @@ class Store:
         rows = self._database.read("SELECT * FROM jobs WHERE key = ?", (key,))
         return JobRecord.of_row(rows[0]) if rows else None
 
-    def select(self, states: Collection[State] = tuple(State), limit: int = -1) -> list[JobRecord]:
-        """Jobs in one of these states, the newest first."""
+    def select(self, states: Collection[State] = tuple(State), limit: int = -1, *, tenant: str | None = None,
+               name: str | None = None) -> list[JobRecord]:  # fmt: skip
+        """Jobs in one of these states, the newest first; of one tenant, or of one name."""
         # literally, and in the order of the index over live jobs: SQLite sees only then that it may use it
         among = ", ".join(f"'{state}'" for state in State if state in states)
-        where = f"WHERE state IN ({among})" if len(set(states)) < len(State) else ""
-        rows = self._database.read(f"SELECT * FROM jobs {where} ORDER BY id DESC LIMIT ?", (limit,))
+        terms = [f"state IN ({among})"] if len(set(states)) < len(State) else []
+        given = [(column, value) for column, value in (("tenant", tenant), ("name", name)) if value is not None]
+        terms += [f"{column} = ?" for column, _ in given]
+        where = f"WHERE {' AND '.join(terms)}" if terms else ""
+        values = (*(value for _, value in given), limit)
+        rows = self._database.read(f"SELECT * FROM jobs {where} ORDER BY id DESC LIMIT ?", values)
         return [JobRecord.of_row(row) for row in rows]
 
     def among(self, numbers: Collection[int]) -> list[JobRecord]:

@@ -36,6 +36,14 @@ class AddressRun:
         number = self.start + index
         return str(self.block.network_address + number // _PER_256 * 256 + number % _PER_256 + 1)
 
+    def __contains__(self, address: object) -> bool:
+        """Whether a text is one of its addresses."""
+        try:
+            high, low = divmod(int(ipaddress.IPv4Address(address)) - int(self.block.network_address), 256)
+        except (ValueError, TypeError):
+            return False
+        return 1 <= low <= _PER_256 and self.start <= high * _PER_256 + low - 1 < self.start + self.count
+
     def part(self, start: int, stop: int) -> AddressRun:
         """Addresses ``start`` to ``stop`` (not included)."""
         return AddressRun(self.block, self.start + start, stop - start)

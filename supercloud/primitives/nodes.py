@@ -31,6 +31,11 @@ class HostRange:
     def __iter__(self) -> Iterator[str]:
         return (f"{self.prefix}{number:0{self.width}d}" for number in range(self.first, self.last + 1))
 
+    def __contains__(self, name: object) -> bool:
+        digits = name.removeprefix(self.prefix) if isinstance(name, str) and name.startswith(self.prefix) else ""
+        there = digits.isascii() and digits.isdigit() and self.first <= int(digits) <= self.last
+        return there and digits == f"{int(digits):0{self.width}d}"
+
     def part(self, start: int, stop: int) -> HostRange:
         """Hosts ``start`` to ``stop`` (not included), counted from 0 within the range."""
         if not 0 <= start < stop <= len(self):

@@ -48,7 +48,8 @@ class Accelerators(Model):
 
     type: Annotated[tuple[Text, ...], BeforeValidator(_as_tuple, json_schema_input_type=Text | tuple[Text, ...])] = ()
     """A name (``h100``), a lower bound (``>=h100``), or several in order of preference; empty means any."""
-    count: Natural
+    count: Natural = 0
+    """Empty means: as many as ``parallelism`` multiplies to; without that, none."""
     memory: Bytes | None = None
     """At least this much memory each."""
     fraction: Annotated[float, Field(strict=True, gt=0, le=1)] | None = None
@@ -177,6 +178,9 @@ class JobSpec(Model):
                 f"parallelism: tensor {of.tensor} × pipeline {of.pipeline} × data {of.data} × context {of.context} = "
                 f"{of.total}, but accelerators.count is {self.accelerators.count}"
             )
+        if self.accelerators.model_fields_set - {"count"} and not self.accelerator_count:
+            if "count" not in self.accelerators.model_fields_set:
+                raise ValueError("accelerators.count is missing: how many, or how the model is spread (parallelism)")
         if self.parallelism:
             self._divides(self.parallelism)
         if self.parallelism and (self.accelerators.fraction or self.accelerators.profile):

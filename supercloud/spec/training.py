@@ -25,6 +25,10 @@ class ModelShape(Model):
     """Attention heads; needed only where attention scores are kept."""
     kv_heads: Count | None = None
     """Heads of keys and values, where they are fewer."""
+    head_width: Count | None = None
+    """Width of one head; empty means ``hidden`` divided among ``heads``."""
+    vocabulary: Count | None = None
+    """Tokens there are: counts their scores, which one pipeline stage holds beside its layers."""
     feed_forward: Count | None = None
     """Width inside the feed-forward block; empty means four times ``hidden``."""
     gated: Flag = False
@@ -41,6 +45,8 @@ class ModelShape(Model):
     """Micro batches of a step in one replica: no more are in flight. Empty means at least as many as stages."""
     precision: Literal["bf16", "fp16", "fp32"] = "bf16"
     """Of weights and activations."""
+    activations: Literal["bf16", "fp16", "fp32", "fp8"] | None = None
+    """What activations are kept in until the backward pass; empty means ``precision``."""
     gradients: Literal["bf16", "fp32"] = "fp32"
     """What gradients are summed in."""
     optimizer: Literal["adam", "adam-8bit", "momentum", "none"] = "adam"
@@ -59,6 +65,8 @@ class ModelShape(Model):
             raise ValueError(
                 f"expert_parameters {self.expert_parameters:g} are more than all parameters, {self.parameters:g}"
             )
+        if self.head_width and not self.heads:
+            raise ValueError("head_width is given, heads are not")
         if self.kv_heads and not self.heads:
             raise ValueError("kv_heads are given, heads are not")
         if self.heads and self.kv_heads and self.kv_heads > self.heads:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from supercloud.cli.place import _taken
+
 CLUSTER = """
 name: {name}
 site: {{kind: onprem, location: {place}}}
@@ -79,7 +81,9 @@ def test_why_not_asks_every_cluster(folder: Path) -> None:
     assert "1280 accelerators are 160 nodes, the pool has 127" in lines[0] and lines[0].startswith("north/train")
     assert lines[1].startswith("south/train") and "fits" in lines[1]
     one = run(folder, "why-not", "large.yaml", "--on", "fleet.yaml", "--pool", "north/train", "--json")
-    assert json.loads(one.stdout)["north/train"]["remedy"] == "ask for at most 1016 accelerators"
+    north = json.loads(one.stdout)["north/train"]
+    assert north["remedy"] == "set parallelism.data to 31: 992 accelerators" and not north["fits"]
+    assert north["change"]["parallelism.data"] == 31 and one.returncode == 0
 
 
 def test_no_place_at_all(folder: Path) -> None:
@@ -87,3 +91,10 @@ def test_no_place_at_all(folder: Path) -> None:
     said = run(folder, "place", "huge.yaml", "--on", "fleet.yaml")
     assert said.returncode == 2 and "no pool of company can have it" in said.stderr
     assert [line.split(":")[0] for line in said.stdout.splitlines()] == ["north/train", "south/train"]
+
+
+def test_many_domains_are_told_together() -> None:
+    few = tuple((f"su{n}", 2) for n in range(1, 4))
+    assert list(_taken(few)) == ["2 of su1", "2 of su2", "2 of su3"]
+    many = (*((f"su{n}", 2) for n in range(1, 65)), ("su65", 1), ("su66", 2))
+    assert list(_taken(many)) == ["2 each of 64: su1 to su64", "1 of su65", "2 of su66"]

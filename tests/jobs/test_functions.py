@@ -1,12 +1,17 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import traceback
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from jobs import called
 
+import supercloud
 from supercloud.errors import InputError, JobFailed
 from supercloud.jobs import api
 from supercloud.jobs.functions import Executor, RemoteTraceback
@@ -59,3 +64,45 @@ def test_a_closed_executor_takes_nothing(plan: Plan, store: Store) -> None:
 def test_futures_of_both_kinds_are_waited_for(executor: Executor, store: Store) -> None:
     calls = [executor.submit(called.add, number) for number in range(3)]
     assert sorted(call.result() for call in api.as_completed(calls, 30) if hasattr(call, "result")) == [2, 3, 4]
+
+
+SCRIPT = """
+import sys
+from dataclasses import dataclass
+import supercloud as sc
+
+@dataclass
+class Pair:
+    one: int
+    other: int
+
+def swap(pair):
+    assert isinstance(pair, Pair)
+    return Pair(pair.other, pair.one)
+
+{guard}
+    with sc.Executor(sc.resolve(sc.load("c.yaml")), engine="local") as executor:
+        print(executor.submit(swap, Pair(1, 2)).result(60))
+"""
+
+
+@pytest.mark.parametrize("guard, said", [
+    ('if __name__ == "__main__":', "Pair(one=2, other=1)"),
+    ("if True:", "put what submits jobs under"),  # it would submit itself without end
+])  # fmt: skip
+def test_functions_of_the_script_that_runs(tmp_path: Path, guard: str, said: str) -> None:
+    (tmp_path / "c.yaml").write_text(
+        'name: c\nsite: {kind: onprem, location: stockholm}\nscheduler: {kind: slurm, version: "25.11"}\n'
+        "pools: [{name: train, machine: dgx-h100, nodes: 2}]\n"
+    )
+    (tmp_path / "script.py").write_text(SCRIPT.replace("{guard}", guard))
+    state = tmp_path / "state"
+    env = os.environ | {"XDG_STATE_HOME": str(state), "PYTHONPATH": str(Path(supercloud.__file__).parent.parent)}
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120
+    )
+    assert said in done.stdout + done.stderr, done
+    jobs = subprocess.run(
+        [sys.executable, "-m", "supercloud", "jobs", "--json"], env=env, capture_output=True, text=True
+    )
+    assert len(json.loads(jobs.stdout)) == 1

@@ -64,13 +64,13 @@ def test_gpt_3_fits_1024_a100() -> None:
 def test_what_would_fit(change: dict[str, Any], how: dict[str, int], said: str) -> None:
     model, spread = LLAMA.model_copy(update=change), Parallelism(**how)
     assert not memory_of(model, spread, OF_80).fits
-    assert what_fits(model, spread, OF_80, 8).startswith(said)
+    assert what_fits(model, spread, OF_80, 8)[0].startswith(said)
 
 
 def test_more_accelerators_that_are_asked_for_are_enough() -> None:
     how = Parallelism(tensor=8, data=2)
     model = LLAMA.model_copy(update={"shard": "nothing"})
-    words = what_fits(model, how, OF_80, 8)
+    words, _ = what_fits(model, how, OF_80, 8)
     pipeline = int(words.partition("pipeline ")[2].partition(",")[0])
     better = model.model_copy(update={"shard": "optimizer"})
     assert memory_of(better, how.model_copy(update={"pipeline": pipeline}), OF_80).fits
@@ -88,3 +88,69 @@ def test_nothing_is_kept_where_nothing_is_trained() -> None:
     here = memory_of(model, Parallelism(tensor=8), OF_80)
     assert here.states == Size(350 / 8, "GB") and here.fits
     assert memory_of(ModelShape(parameters=1e9), Parallelism(), OF_80).activations is None
+
+
+# As they were trained, from their papers and recipes: the model, then tensor, pipeline, data, context and expert
+TRAINED = {
+    # Narayanan et al. 2021 (2104.04473), table 1: a trillion parameters on 3,072 A100, everything recomputed
+    "1T": (dict(parameters=1008e9, layers=128, hidden=25600, heads=160, sequence=2048, dropout=True, recompute="full"),
+           (8, 64, 6, 1, 1), "80 GiB"),
+    # Korthikanti et al., table 5: 530 billion on 280 A100, with selective recomputation
+    "MT-NLG": (dict(parameters=530e9, layers=105, hidden=20480, heads=128, sequence=2048, dropout=True),
+               (8, 35, 1, 1, 1), "80 GiB"),
+    # Le Scao et al. (2211.05100), §3.4: 384 A100
+    "BLOOM": (dict(parameters=176e9, layers=70, hidden=14336, heads=112, sequence=2048, micro_batch=2,
+                   vocabulary=250880, shard="optimizer", recompute="full"), (4, 12, 8, 1, 1), "80 GiB"),
+    # Nemotron-4 340B (2402.16819, 2406.11704): 768 DGX H100, tensor 8, pipeline 12
+    "Nemotron": (dict(parameters=340e9, layers=96, hidden=18432, heads=96, kv_heads=8, feed_forward=73728,
+                      sequence=4096, vocabulary=256000, shard="optimizer"), (8, 12, 64, 1, 1), "80 GiB"),
+    # Chowdhery et al. (2204.02311), §4: 6,144 TPU v4, 12-way model and 256-way fully sharded data parallel in each pod
+    "PaLM": (dict(parameters=540e9, layers=118, hidden=18432, heads=48, kv_heads=1, head_width=256, feed_forward=73728,
+                  gated=True, sequence=2048, vocabulary=256000, shard="weights", recompute="full"),
+             (12, 1, 512, 1, 1), "32 GiB"),
+    # Zhang et al. (2205.01068), §2.3: 992 A100, fully sharded with tensor parallelism
+    "OPT": (dict(parameters=175e9, layers=96, hidden=12288, heads=96, sequence=2048, micro_batch=8, precision="fp16",
+                 shard="weights", recompute="full"), (8, 1, 124, 1, 1), "80 GiB"),
+    # DeepSeek-V3 (2412.19437), §3.2, §3.3: 2,048 H800, no tensor parallelism, experts over 64, activations kept in FP8
+    "DeepSeek-V3": (dict(parameters=671e9, expert_parameters=656e9, layers=61, hidden=7168, heads=128, head_width=128,
+                         feed_forward=2048, gated=True, active_experts=9, sequence=4096, shard="optimizer",
+                         activations="fp8", recompute="feed-forward"), (1, 16, 128, 1, 64), "80 GiB"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_what_was_trained_fits(name: str) -> None:
+    fields, (tensor, pipeline, data, context, expert), has = TRAINED[name]
+    how = Parallelism(tensor=tensor, pipeline=pipeline, data=data, context=context, expert=expert)
+    memory = memory_of(ModelShape.model_validate(fields), how, Size(has))
+    assert memory.fits, memory
+
+
+@pytest.mark.parametrize("name, less", [
+    ("MT-NLG", {"recompute": "nothing"}),  # the reason for selective recomputation
+    ("DeepSeek-V3", {"activations": None}),  # the reason for keeping them in FP8
+    ("OPT", {"shard": "nothing"}), ("PaLM", {"shard": "optimizer"}),
+    ("1T", {"recompute": "attention", "micro_batch": 8}),
+])  # fmt: skip
+def test_without_what_made_it_fit_it_does_not(name: str, less: dict[str, Any]) -> None:
+    fields, (tensor, pipeline, data, context, expert), has = TRAINED[name]
+    how = Parallelism(tensor=tensor, pipeline=pipeline, data=data, context=context, expert=expert)
+    model = ModelShape.model_validate(fields | less)
+    assert not memory_of(model, how, Size(has)).fits
+    words, change = what_fits(model, how, Size(has), 8)
+    assert change, words
+
+
+def test_scores_of_the_vocabulary() -> None:
+    """Four bytes for each token and word, split as the tensors are; pipelines hold them where there is less else."""
+    model = LLAMA.model_copy(update={"vocabulary": 128_256})
+    alone, more = (memory_of(item, Parallelism(tensor=8), OF_80).activations for item in (LLAMA, model))
+    assert alone and more and (more - alone) == Size(4 * 8192 * 128_256 // 8, "B")
+    staged = Parallelism(tensor=8, pipeline=2)
+    assert memory_of(LLAMA, staged, OF_80).activations == memory_of(model, staged, OF_80).activations
+
+
+def test_heads_wider_than_the_model() -> None:
+    model = ModelShape(parameters=1e9, layers=1, hidden=1024, heads=8, head_width=256, sequence=1024)
+    plain, _ = activation_factors(model.model_copy(update={"head_width": None}))
+    assert activation_factors(model)[0] - plain == 2 + 2 * 2 + 2, "queries, keys, values and output are twice as wide"

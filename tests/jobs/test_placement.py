@@ -37,6 +37,7 @@ def refusal(job: JobSpec, plan: Plan, pool: str = "train") -> Refusal:
     ("h100", "h100-sxm", 0), ("h100-sxm", "h100-sxm", 0), (">=h100", "h100-sxm", 0), (">= h100", "h200-sxm", 1),
     (">=h100", "b200", 2), (">=h100", "gb200", 3), (">=h100", "a100-80gb-sxm", None), ("h100", "h200-sxm", None),
     (">=h100", "mi300x", None), (">=mi300x", "mi355x", 2), (">=l4", "l40s", 1),
+    ("H100", "h100-sxm", 0), (">= H100", "h200-sxm", 1), ("H100", "h200-sxm", None),
 ])  # fmt: skip
 def test_the_order_of_accelerators(wish: str, accelerator: str, steps: int | None) -> None:
     assert steps_above(wish, CATALOG.accelerator(accelerator), CATALOG) == steps
@@ -47,6 +48,7 @@ def test_the_order_of_accelerators(wish: str, accelerator: str, steps: int | Non
     ({"count": 64}, {}, 8, 8), ({"count": 64}, {"nodes": 16}, 16, 4), ({"count": 992}, {}, 124, 8),
     ({"count": 12}, {"parallelism": {"tensor": 4, "data": 3}}, 3, 4),
     ({"count": 0}, {"parallelism": {"tensor": 8, "pipeline": 4}}, 4, 8),
+    ({}, {"parallelism": {"tensor": 8, "pipeline": 4}}, 4, 8),
 ])  # fmt: skip
 def test_shapes(
     job: Make, plan: Plan, accelerators: dict[str, Any], more: dict[str, Any], nodes: int, each: int
@@ -182,3 +184,9 @@ def test_uneven_groups(plan: Plan, sizes: list[int], count: int, spares: int, ne
         most = min(total - spares, max(sizes)) if near == "leaf" else total - spares
         assert not even or even[0] > most, answer
         assert all(refusal.reason and refusal.remedy for refusal in answer)
+
+
+@pytest.mark.parametrize("fields", [{"type": "h100"}, {"memory": "80 GiB"}])
+def test_a_kind_without_a_number_is_no_job(fields: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="accelerators.count is missing"):
+        JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": fields})

@@ -91,3 +91,19 @@ def test_the_engine_follows_from_how_it_is_reached(shell: Shell) -> None:
     assert "sbatch" not in shell("submit", job, "--on", "own.yaml", "--dry-run")
     said = shell("submit", job, "--on", "fleet.yaml", "--engine", "slurm", code=2)
     assert "under connect:" in said and "COMPLETED" not in shell("jobs"), "a fleet is never submitted to in another way"
+
+
+def test_one_list_cut_down(shell: Shell) -> None:
+    for name, more in (("a", "tenant: llm"), ("b", "tenant: llm"), ("a", "priority: low")):
+        shell("submit", shell.job(f"{{name: {name}, command: [sh, -c, 'exit 3'], {more}}}"), "--on", "own.yaml")
+    shell("wait", "1", "2", "3", code=1)
+
+    def rows(*words: str) -> list[int]:
+        return [row["id"] for row in json.loads(shell("jobs", "--json", *words))]
+
+    assert rows() == [3, 2, 1] and rows("--limit", "2") == [3, 2]
+    assert rows("--state", "failed") == [3, 2, 1] and rows("--state", "COMPLETED", "--state", "held") == []
+    assert rows("--tenant", "llm") == [2, 1] and rows("--name", "a") == [3, 1]
+    assert rows("--name", "a", "--tenant", "llm") == [1] and rows("--live", "--state", "failed") == []
+    assert "did you mean FAILED" in shell("jobs", "--state", "fialed", code=2)
+    assert shell("jobs", "--tenant", "nobody") == ""

@@ -129,7 +129,7 @@ def moves(
 def _ways(job: JobSpec, fleet: Fleet, now: float) -> Iterator[Placement | tuple[Refusal, ...]]:
     """Places for a job, the best first, one in each pool; in the end why there is no other."""
     for _ in range(1 + sum(len(cluster.pools) for cluster in fleet.clusters)):
-        answer = place(job, fleet, now=now)
+        answer = place(job, fleet, now=now, advise=False)  # many jobs, looked at again and again
         yield answer
         if not isinstance(answer, Placement):
             return

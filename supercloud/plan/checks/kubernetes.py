@@ -51,7 +51,7 @@ def kubernetes_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                           "split it into several clusters of a fleet")  # fmt: skip
         count = len(plan.scheduler.controllers)
         if count % 2 == 0 or count == 1:
-            problem = f"{count} controllers survive the loss of {(count - 1) // 2}"
+            problem = f"of {count} etcd members {(count - 1) // 2} may be lost"
             yield Finding("kubernetes-size", "warning", "scheduler.controllers", problem, "give 3 or 5 of them")
 
 

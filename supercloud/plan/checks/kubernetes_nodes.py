@@ -10,7 +10,7 @@ from ...catalog import Catalog
 from ...catalog.kubernetes import KubernetesRelease
 from ...errors import Finding
 from ...spec.scheduler import KubernetesScheduler
-from ..kubernetes.fabrics import adapter_of, reaches
+from ..kubernetes.fabrics import adapter_of, pod_blocks, reaches
 from ..kubernetes.model import KubernetesPlan
 from ..kubernetes.names import topology_of
 from ..kubernetes.quota import CPU, MEMORY, node_resources
@@ -133,6 +133,35 @@ def kubernetes_rails(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                                   "give adapters.devices in a catalog overlay")  # fmt: skip
 
 
+def kubernetes_adapters(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Adapters of a maker whose operator is not in the bundle."""
+    for _ in facts_of(plan):
+        for pool in plan.pools:
+            for reach in reaches(plan, pool):
+                adapter = adapter_of(pool, reach.fabric)
+                if reach.way == "host" and adapter:
+                    yield Finding("kubernetes-adapters", "note", f"{path_of(plan, pool)}.machine",
+                                  f"nothing here hands out {adapter.model}, its adapters on {reach.fabric.name}: "
+                                  "pods of several nodes use them over the host's network, with the host's driver",
+                                  "add the device plugin of their maker where pods need the RDMA devices themselves"
+                                  )  # fmt: skip
+
+
+def kubernetes_rail_addresses(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Rails whose subnet is full of nodes."""
+    for _ in facts_of(plan):
+        used = {(reach.fabric.name, reach.way): reach for pool in plan.pools for reach in reaches(plan, pool)}
+        for reach in used.values():
+            if reach.way not in ("host-device", "sr-iov"):
+                continue
+            if not all(pod_blocks(plan, reach.fabric, reach.way, reach.functions)):
+                index = [fabric.name for fabric in plan.spec.fabrics].index(reach.fabric.name)
+                yield Finding("kubernetes-rail-addresses", "warning", f"fabrics[{index}].subnet",
+                              f"beside its nodes and servers the rails of {reach.fabric.name} have no addresses left "
+                              "for pods: they get the ports without one, which is enough for RDMA and not for IP",
+                              "give a larger network, or leave subnet out")  # fmt: skip
+
+
 def kubernetes_node_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Processors or memory that queues do not count."""
     for _ in facts_of(plan):
@@ -170,4 +199,6 @@ CHECKS = (
     kubernetes_labels,
     kubernetes_node_size,
     kubernetes_rails,
+    kubernetes_adapters,
+    kubernetes_rail_addresses,
 )

@@ -2,20 +2,23 @@
 
 Whole nodes go to one job at a time, so on InfiniBand a pod gets the ports themselves (``host-device``). Where nodes
 are cut up among tenants it gets a function of each port (``sr-iov``), else a share of them (``shared``). On a routed
-Ethernet fabric each port has one address, the host's: pods share the ports over the host's network.
+Ethernet fabric each port has one address, the host's: pods share the ports over the host's network. Ports of which the
+catalog knows that another maker's operator is needed are left to the host (``host``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from ipaddress import IPv4Network
 from typing import Literal
 
 from ...catalog.machine import Adapter
+from ...primitives.addresses import Block, addresses_for
 from ..model import FabricPlan, Plan, PoolPlan
 
-__all__ = ["Reach", "Way", "adapter_of", "nccl_of", "reach_of", "reaches"]
+__all__ = ["Reach", "Way", "adapter_of", "nccl_of", "pod_blocks", "reach_of", "reaches"]
 
-Way = Literal["host-device", "sr-iov", "shared", "efa", "gke"]
+Way = Literal["host-device", "sr-iov", "shared", "host", "efa", "gke"]
 # Pods that may share a port (rdmaHcaMax), and functions of a port at most.
 _FUNCTIONS = 8
 
@@ -39,7 +42,7 @@ class Reach:
         name = self.fabric.name
         if self.way == "efa":
             return {"vpc.amazonaws.com/efa": self.rails}
-        if self.way == "gke":
+        if self.way in ("gke", "host"):
             return {}
         if self.way == "shared":
             return {f"rdma/{name}": 1}
@@ -57,7 +60,7 @@ class Reach:
     @property
     def host_network(self) -> bool:
         """Whether the pod uses the host's network."""
-        return self.way == "shared" and self.fabric.kind == "roce"
+        return self.way in ("shared", "host") and self.fabric.kind == "roce"
 
     @property
     def ports(self) -> str:
@@ -95,6 +98,8 @@ def reach_of(plan: Plan, pool: PoolPlan, fabric: FabricPlan) -> Reach | None:
     if fabric.kind not in ("infiniband", "roce"):
         return None
     named = len(adapter.devices) == rails and plan.site.kind == "onprem"
+    if fabric.kind == "roce" and adapter.model and not _operated(plan, adapter):
+        return Reach(fabric, "host", rails, named)
     if fabric.kind == "roce" or plan.site.kind != "onprem":
         return Reach(fabric, "shared", rails, named)
     if pool.slicing is None:
@@ -104,15 +109,36 @@ def reach_of(plan: Plan, pool: PoolPlan, fabric: FabricPlan) -> Reach | None:
     return Reach(fabric, "shared", rails, named)
 
 
+def _operated(plan: Plan, adapter: Adapter) -> bool:
+    """Whether the network operator of the bundle is for such adapters."""
+    facts = plan.scheduler.kubernetes
+    return facts is not None and adapter.model in facts.nics
+
+
 def _functions(plan: Plan, fabric: FabricPlan) -> int:
     """As many as the rails' subnets have addresses for."""
-    halves = 2 if plan.networks and plan.networks.served(fabric.name) else 1  # servers have the upper half
-    rooms = [
-        (subnet.block.num_addresses // halves - 2) // max(1, subnet.hosts)
-        for subnet in (plan.networks.subnets if plan.networks else ())
-        if subnet.fabric == fabric.name and subnet.role == "rail"
-    ]
-    return max(1, min([_FUNCTIONS, *rooms]))
+    return next((each for each in range(_FUNCTIONS, 1, -1) if all(pod_blocks(plan, fabric, "sr-iov", each))), 1)
+
+
+def pod_blocks(plan: Plan, fabric: FabricPlan, way: Way, functions: int = 1) -> list[Block | None]:
+    """For each rail the part of its subnet that pods take their addresses from; None where it is too small.
+
+    Nodes have addresses there, too: they count up from its start, and servers have its upper half. Of what is below
+    that, addresses for whole ports have the upper half, and those for functions of ports the upper half of the rest:
+    no node added moves them.
+    """
+    pools = [pool for pool in plan.pools if fabric.name in pool.fabrics]
+    users = sum(pool.nodes for pool in pools if (pool.slicing is not None) == (way == "sr-iov"))
+    nodes = addresses_for(sum(pool.nodes for pool in pools))
+    halves = 2 if plan.networks and plan.networks.served(fabric.name) else 1
+    found: list[Block | None] = []
+    for subnet in plan.networks.subnets if plan.networks else ():
+        if subnet.fabric == fabric.name and subnet.role == "rail":
+            size = subnet.block.num_addresses // halves // (4 if way == "sr-iov" else 2)
+            enough = size >= nodes and size - 2 >= users * functions  # without the block's own address and broadcasts
+            first = int(subnet.block.network_address) + size
+            found.append(IPv4Network((first, 33 - size.bit_length())) if enough else None)
+    return found
 
 
 def nccl_of(plan: Plan, pool: PoolPlan) -> dict[str, str]:

@@ -13,9 +13,9 @@ from functools import cache
 from ...catalog.kubernetes_parts import NodeTopology
 from ...spec.scheduler import KubernetesScheduler
 from ..model import Plan, PoolPlan
-from .names import HOSTNAME, topology_of, whole_topology_of
+from .names import HOSTNAME, level_label, topology_of, whole_topology_of
 
-__all__ = ["Place", "level_names", "place_of", "tiers_of"]
+__all__ = ["Place", "label_of", "level_names", "place_of", "tiers_of"]
 
 
 @dataclass(frozen=True)
@@ -28,26 +28,60 @@ class Place:
 
 def place_of(plan: Plan, pool: PoolPlan) -> Place:
     """The topology of a pool's flavor."""
+    if plan.site.kind == "onprem":
+        own = topology_of(plan, pool)
+        return Place(own.name, own.labels)
+    declared = plan.scheduler.spec
+    wanted = declared.levels if isinstance(declared, KubernetesScheduler) else ()
+    shown = tuple(label for label in _found(plan, pool) if not wanted or _word(label) in wanted)
     facts = plan.scheduler.kubernetes
-    if facts and facts.topology and _labelled(facts.topology, pool):
-        declared = plan.scheduler.spec
-        wanted = declared.levels if isinstance(declared, KubernetesScheduler) else ()
-        shown = (label for label in facts.topology.labels if not wanted or _word(label) in wanted)
-        return Place(facts.topology.name, (*shown, HOSTNAME))
-    if plan.site.kind != "onprem":
-        return Place("nodes", (HOSTNAME,))
-    own = topology_of(plan, pool)
-    return Place(own.name, own.labels)
+    name = facts.topology.name if facts and facts.topology and _labelled(facts.topology, pool) else "nodes"
+    domain = _domain(plan, pool)
+    return Place(f"{name}-domains" if domain and domain in shown else name, (*shown, HOSTNAME))
+
+
+def label_of(plan: Plan, pool: PoolPlan, level: str) -> str:
+    """Node label of a level of the plan; empty where the queue is not told of it.
+
+    Where the provider labels nodes this is the scale-up domain that discovery finds, for all else the innermost level
+    of switches.
+    """
+    labels = place_of(plan, pool).labels[:-1]
+    if plan.site.kind == "onprem" or level_label(level) in labels:
+        return level_label(level) if level_label(level) in labels else ""
+    facts, domain = plan.scheduler.kubernetes, _domain(plan, pool)
+    if level == "scale-up" and domain in labels:
+        return domain or ""
+    single = facts.topology.single if facts and facts.topology else None
+    return next((label for label in reversed(labels) if label not in (domain, single)), "")
 
 
 def level_names(plan: Plan) -> list[str]:
     """All levels that the queue can be told of, outermost first."""
-    facts = plan.scheduler.kubernetes
-    if facts and facts.topology:
-        known = any(_labelled(facts.topology, pool) for pool in plan.pools)
-        return [_word(label) for label in facts.topology.labels] if known else []
+    if plan.site.kind != "onprem":
+        return list(dict.fromkeys(_word(label) for pool in plan.pools for label in _found(plan, pool)))
     found = [level.name for pool in plan.pools for level in whole_topology_of(plan, pool).levels]
     return list(dict.fromkeys(found))
+
+
+def _found(plan: Plan, pool: PoolPlan) -> tuple[str, ...]:
+    """Labels that nodes of a cloud get by themselves, outermost first: the provider's, and around single machines the
+    scale-up domain that discovery finds."""
+    facts, domain = plan.scheduler.kubernetes, _domain(plan, pool)
+    topology = facts.topology if facts and facts.topology and _labelled(facts.topology, pool) else None
+    labels = list(topology.labels) if topology else []
+    if domain:
+        inside = labels.index(topology.single) if topology and topology.single in labels else len(labels)
+        labels.insert(inside, domain)
+    return tuple(labels)
+
+
+def _domain(plan: Plan, pool: PoolPlan) -> str | None:
+    """Node label of the scale-up domain, where it holds several nodes and their devices' discovery says which."""
+    facts = plan.scheduler.kubernetes
+    resource = pool.accelerator.kubernetes if pool.accelerator else None
+    stack = facts.stacks.get(resource) if facts and resource else None
+    return stack.domain_label if stack and pool.machine.domain_nodes > 1 else None
 
 
 def tiers_of(plan: Plan) -> dict[str, int]:

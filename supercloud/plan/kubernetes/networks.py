@@ -41,6 +41,7 @@ def cluster_networks(plan: Plan) -> ClusterNetworks:
     used = [plan.network.management, *(pool.addresses.block for pool in plan.pools)]
     used += [subnet.block for subnet in plan.networks.subnets] if plan.networks else []
     used += [server.addresses.block for server in plan.servers]
+    used += [ipaddress.IPv4Network(host.address) for host in plan.scheduler.controllers if _is_v4(host.address)]
     hosts = plan.nodes + len(plan.scheduler.controllers)
     bits = min(_NODE_BITS + max(1, 2 * hosts - 1).bit_length(), 24)
     spaces = [own, *map(ipaddress.IPv4Network, _SPACE)]
@@ -51,6 +52,14 @@ def cluster_networks(plan: Plan) -> ClusterNetworks:
         pods, services, 32 - _NODE_BITS, str(plan.network.management.network_address + _ENDPOINT),
         [str(block) for block in ipaddress.collapse_addresses(inside)],
     )  # fmt: skip
+
+
+def _is_v4(text: str) -> bool:
+    """Whether a host has an address of this kind; where it has none, that is a finding."""
+    try:
+        return ipaddress.ip_address(text).version == 4
+    except ValueError:
+        return False
 
 
 def _free(spaces: Iterable[Block], prefix: int, used: list[Block]) -> Block | None:

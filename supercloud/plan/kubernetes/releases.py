@@ -120,6 +120,13 @@ def _nics(pools: tuple[PoolPlan, ...], catalog: Catalog) -> Mapping[str, Nic]:
     return {nic.model: nic for nic in (cast(Nic, item) for item in catalog.all("nics")) if nic.model in models}
 
 
+def _operated(fabric: str, pools: tuple[PoolPlan, ...], catalog: Catalog) -> bool:
+    """Whether some pool's adapters on an Ethernet fabric may be ones that the network operator is for."""
+    ours = _nics(pools, catalog)
+    ports = (item for pool in pools if fabric in pool.fabrics for item in pool.machine.adapters)
+    return any(item.role == "compute" and (item.model is None or item.model in ours) for item in ports)
+
+
 def _charts(
     spec: ClusterSpec, declared: KubernetesScheduler, pools: tuple[PoolPlan, ...],
     stacks: Mapping[str, DeviceStack], drivers: Mapping[str, VolumeDriver], versions: Mapping[str, str],
@@ -135,7 +142,8 @@ def _charts(
         wanted.append("nvidia-dra-driver")
     joined = {name for pool in pools for name in pool.fabrics}
     if site != "gcp":  # GKE attaches adapters itself
-        wanted += [_FABRICS[item.kind] for item in spec.fabrics if item.name in joined and item.kind in _FABRICS]
+        wanted += [_FABRICS[item.kind] for item in spec.fabrics if item.name in joined and item.kind in _FABRICS
+                   and (item.kind != "roce" or _operated(item.name, pools, catalog))]  # fmt: skip
     wanted += [driver.chart for driver in drivers.values() if driver.chart]
     placed: dict[str, Chart] = {}
     for name in wanted:

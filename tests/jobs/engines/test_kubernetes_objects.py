@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 from samples import ROOT
 
 from supercloud.errors import EngineError
+from supercloud.jobs.cures import changed
 from supercloud.jobs.engines.kubernetes.arrays import task
 from supercloud.jobs.engines.kubernetes.container import _ONE, _SEVERAL, _START, verbatim
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.engines.kubernetes.names import Ref, object_name
 from supercloud.jobs.links import Links, links_of
-from supercloud.jobs.placement import Placement, place
+from supercloud.jobs.placement import Placement, Refusal, place, why_not
 from supercloud.plan.kubernetes.names import resource_of, topology_of
 from supercloud.plan.model import Plan
 from supercloud.plan.resolve import resolve
@@ -32,7 +33,7 @@ from supercloud.targets import render
 
 sys.path.append(str(ROOT / "tests" / "targets" / "kubernetes"))
 
-from kube_specs import ELSEWHERE, OTHER_CLOUDS, VARIANTS, by_kind, objects_of, planned  # noqa: E402
+from kube_specs import ELSEWHERE, VARIANTS, by_kind, objects_of, planned  # noqa: E402
 
 PLAN = """
 name: pod
@@ -184,7 +185,7 @@ def test_a_part_of_a_node_gets_its_part_of_the_adapters() -> None:
 
 
 def test_gke_joins_its_own_networks() -> None:
-    plan = planned(ELSEWHERE["gke"], OTHER_CLOUDS)
+    plan = planned(ELSEWHERE["gke"])
     notes = dict(links_of(plan, plan.pools[0], "llm", 2, 1.0).annotations)
     interfaces = json.loads(notes["networking.gke.io/interfaces"])
     assert interfaces[0] == {"interfaceName": "eth0", "network": "default"} and len(interfaces) == 9
@@ -389,3 +390,63 @@ def test_one_topology_per_flavor_has_every_level_once(kubernetes: Plan) -> None:
     labels = topology_of(kubernetes, kubernetes.pool("nvl")).labels
     assert len(set(labels)) == len(labels)
     assert labels[-2:] == ("topology.supercloud.dev/scale-up", "kubernetes.io/hostname")
+
+
+ULTRA = {
+    "aws": {"site": {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1-dfw-2a"]}, "facility": None,
+            "storage": [], "fabrics": [{"name": "compute", "kind": "efa"}],
+            "pools": [{"name": "nvl", "machine": "p6e-gb200.36xlarge", "nodes": 36, "fabrics": ["compute"],
+                       "capacity": [{"kind": "capacity-block", "id": "cr-0123456789abcdef0"}]}]},
+    "gcp": ELSEWHERE["gke"] | {"pools": [{"name": "nvl", "machine": "a4x-highgpu-4g", "nodes": 36,
+                                          "fabrics": ["compute"]}]},
+    "azure": ELSEWHERE["aks"] | {"pools": [{"name": "nvl", "machine": "Standard_ND128isr_NDR_GB200_v6", "nodes": 36,
+                                            "fabrics": ["compute"]}]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("cloud, levels, near", [
+    ("aws", 5, "topology.k8s.aws/network-node-layer-3"), ("gcp", 5, "cloud.google.com/gce-topology-subblock"),
+    ("azure", 3, "kubernetes.azure.com/agentpool"),
+])  # fmt: skip
+def test_scale_up_domains_of_a_cloud(made: Callable[..., dict[str, Any]], cloud: str, levels: int, near: str) -> None:
+    """Providers label switches and hosts; who shares NVLink says the discovery of the devices (clique)."""
+    plan = planned(ULTRA[cloud])
+    assert not plan.errors, plan.errors
+    items = objects_of(render(plan, "kubernetes"))
+    [topology] = by_kind(items, "Topology").values()
+    names = [level["nodeLabel"] for level in topology["spec"]["levels"]]
+    assert len(names) == levels and "nvidia.com/gpu.clique" in names and names[-1] == "kubernetes.io/hostname"
+    [flavor] = by_kind(items, "ResourceFlavor").values()
+    assert flavor["spec"]["topologyName"] == topology["metadata"]["name"]
+
+    def asked(**fields: Any) -> dict[str, str]:
+        found: dict[str, str] = job_of(made(plan, **fields))["template"]["metadata"]["annotations"]
+        return {key.removeprefix("kueue.x-k8s.io/podset-"): value for key, value in found.items()}
+
+    one = asked(accelerators={"type": "gb200", "count": 72})
+    assert (one["slice-required-topology"], one["slice-size"]) == ("nvidia.com/gpu.clique", "18")
+    both = asked(accelerators={"type": "gb200", "count": 144}, parallelism={"tensor": 8, "data": 18})
+    assert (both["slice-required-topology"], both["slice-size"]) == ("nvidia.com/gpu.clique", "2")
+    assert both["preferred-topology"] == near, "no single host, and no one domain"
+
+
+def test_a_pod_gets_one_share_of_a_shared_device(made: Callable[..., dict[str, Any]]) -> None:
+    """The plugin refuses a pod that asks for more (failRequestsGreaterThanOne): two shares are no larger one."""
+    plan = planned({"pools": [{"name": "cut", "machine": "dgx-a100", "nodes": 4, "slicing": {"shards": 4}}],
+                    "fabrics": []})  # fmt: skip
+    [config] = [item for item in objects_of(render(plan, "kubernetes")) if item["metadata"]["name"] == "device-plugin"]
+    assert "failRequestsGreaterThanOne: true" in config["data"]["cut"]
+    for count in (1, 3):
+        job = job_of(made(plan, accelerators={"count": count, "fraction": 0.25}))
+        assert job["parallelism"] == count
+        [main] = job["template"]["spec"]["containers"]
+        assert main["resources"]["limits"]["nvidia.com/gpu"] == "1"
+    for wish, reason in (
+        ({"count": 1, "fraction": 0.5}, "the job needs 2"), ({"count": 8}, "pods get shares"),
+        ({"count": 5, "fraction": 0.25}, "the pool has 4"), ({"count": 1, "profile": "1g.10gb"}, "shared in 4 shards"),
+    ):  # fmt: skip
+        asked = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": wish})
+        [answer] = why_not(asked, plan).values()
+        assert isinstance(answer, Refusal) and reason in answer.reason, answer
+        better = why_not(changed(asked, answer.change), plan)["cut"]
+        assert isinstance(better, Placement), better

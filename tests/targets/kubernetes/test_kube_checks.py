@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kube_specs import ELSEWHERE, ONPREM, OTHER_CLOUDS, planned
+from kube_specs import ELSEWHERE, ONPREM, planned
+from samples import ROOT
 
 from supercloud.catalog import Catalog
 
@@ -129,16 +130,16 @@ def test_more_levels_than_the_queue_takes(tmp_path: Path) -> None:
 
 def test_slicing_on_gke_is_the_node_groups() -> None:
     [pool] = ELSEWHERE["gke"]["pools"]
-    plan = planned(ELSEWHERE["gke"] | {"pools": [pool | {"slicing": {"shards": 4}}]}, OTHER_CLOUDS)
+    plan = planned(ELSEWHERE["gke"] | {"pools": [pool | {"slicing": {"shards": 4}}]})
     [finding] = [item for item in plan.findings if item.check == "kubernetes-devices"]
     assert (finding.level, finding.path) == ("warning", "pools[0].slicing")
 
 
 def test_tpus_are_only_on_gke(tmp_path: Path) -> None:
-    made_up = Path(__file__).with_name("catalog") / "machines" / "tpu-gcp.yaml"
+    clouds = ROOT / "supercloud/catalog/data/machines/ct5p-hightpu-4t.yaml"
     (tmp_path / "machines").mkdir()
     (tmp_path / "machines" / "tpu-gcp.yaml").write_text(
-        made_up.read_text().replace("provider: gcp", "provider: onprem")
+        clouds.read_text().replace("provider: gcp", "provider: onprem").replace("ct5p-hightpu-4t", "tpu-gcp")
     )
     pools = [{"name": "train", "machine": "tpu-gcp", "nodes": 16}]
     plan = planned({"pools": pools, "fabrics": []}, Catalog([tmp_path]))

@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 import yaml
-from kube_specs import ELSEWHERE, OTHER_CLOUDS, VARIANTS, by_kind, objects_of, planned, quota
+from kube_specs import ELSEWHERE, VARIANTS, by_kind, objects_of, planned, quota
 
+from supercloud.catalog import Catalog
+from supercloud.catalog.machine import Machine
+from supercloud.jobs.placement import Placement, place
+from supercloud.spec import JobSpec
 from supercloud.targets import render
 from supercloud.targets.schedulers.kubernetes.labels import table
 
@@ -115,7 +119,7 @@ def test_neuron_brings_its_own_plugin_and_the_adapters_theirs() -> None:
 
 
 def test_gke_keeps_its_own_plugin_and_networks() -> None:
-    plan = planned(ELSEWHERE["gke"], OTHER_CLOUDS)
+    plan = planned(ELSEWHERE["gke"])
     bundle = render(plan, "kubernetes")
     values = yaml.safe_load(bundle["charts/gpu-operator.yaml"])
     assert not values["driver"]["enabled"] and not values["devicePlugin"]["enabled"]
@@ -132,15 +136,13 @@ def test_gke_keeps_its_own_plugin_and_networks() -> None:
     assert queue["admissionChecksStrategy"]["admissionChecks"] == [
         {"name": check["metadata"]["name"], "onFlavors": ["train"]}
     ]
-    plain = by_kind(
-        objects_of(render(planned(ELSEWHERE["gke-tcpx"], OTHER_CLOUDS), "kubernetes")), "GKENetworkParamSet"
-    )
+    plain = by_kind(objects_of(render(planned(ELSEWHERE["gke-tcpx"]), "kubernetes")), "GKENetworkParamSet")
     assert {item["spec"]["deviceMode"] for item in plain.values()} == {"NetDevice"}
-    assert len({item["spec"]["vpc"] for item in plain.values()}) == 4
+    assert len({item["spec"]["vpc"] for item in plain.values()}) == 8
 
 
 def test_tpus_need_nothing_in_the_cluster() -> None:
-    bundle = render(planned(ELSEWHERE["tpu"], OTHER_CLOUDS), "kubernetes")
+    bundle = render(planned(ELSEWHERE["tpu"]), "kubernetes")
     names = {item["name"] for item in yaml.safe_load(bundle["charts.lock.yaml"])["charts"]}
     assert not names & {"gpu-operator", "neuron", "network-operator"}
     [flavor] = by_kind(objects_of(bundle), "ResourceFlavor").values()
@@ -168,3 +170,27 @@ def test_channels_of_shared_memory_have_quota() -> None:
     older = {"scheduler": {"kind": "kubernetes", "version": "1.36", "queue_version": "0.17"}}
     assert "deviceClassMappings" not in render(planned(VARIANTS["nvl72"] | older), "kubernetes")["charts/kueue.yaml"]
     assert "deviceClassMappings" not in render(planned(), "kubernetes")["charts/kueue.yaml"]
+
+
+CATALOG = Catalog.default()
+CLOUDS = [
+    machine for name in CATALOG.names("machines") if (machine := CATALOG.machine(name)).provider in ("gcp", "azure")
+]
+KINDS = {"ethernet": "roce", "gvnic": "gpudirect-tcpx", "infiniband": "infiniband"}
+
+
+@pytest.mark.parametrize("machine", CLOUDS, ids=lambda machine: str(machine.name))
+def test_every_machine_of_a_managed_cluster(machine: Machine) -> None:
+    """GKE and AKS: a tree, and a place for a job of one node and of sixteen."""
+    base = ELSEWHERE["gke" if machine.provider == "gcp" else "aks"]
+    kind = next((KINDS[item.kind] for item in machine.adapters if item.role == "compute"), None)
+    plan = planned(base | {
+        "pools": [{"name": "t", "machine": machine.name, "nodes": 36, "fabrics": ["c"] if kind else []}],
+        "fabrics": [{"name": "c", "kind": kind}] if kind else [],
+    })  # fmt: skip
+    assert not plan.errors, plan.errors
+    assert machine.accelerators and by_kind(objects_of(render(plan, "kubernetes")), "ClusterQueue")
+    for count in (1, 16 * machine.accelerators.count):
+        job = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": {"count": count}})
+        at = place(job, plan)
+        assert isinstance(at, Placement) and at.pods and at.pods.resource, at

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ....plan.kubernetes.fabrics import Reach, adapter_of, nccl_of, reaches
+from ....plan.kubernetes.fabrics import Reach, adapter_of, nccl_of, pod_blocks, reaches
 from ....plan.kubernetes.names import POOL, attachment_of, namespace_of, settings_of
 from ....plan.model import Plan, PoolPlan
 from .given import facts_of, taints_of, tenant_names
@@ -124,20 +124,23 @@ def _networks(plan: Plan, uses: list[_Use], operator: str) -> Iterator[Object]:
             if name in done:
                 continue
             done.add(name)
-            blocks = _blocks(plan, reach)
+            blocks = pod_blocks(plan, reach.fabric, reach.way, reach.functions)
             ipam = ""
-            if rail < len(blocks):
+            if rail < len(blocks) and (block := blocks[rail]):
                 ipam = _json({"type": "nv-ipam", "poolName": name})
-                yield obj(_IPAM, "IPPool", name, operator,
-                          spec={"subnet": blocks[rail], "perNodeBlockSize": reach.functions})  # fmt: skip
+                pools = [
+                    other.pool.name
+                    for other in uses
+                    if (other.reach.fabric.name, other.reach.way) == (reach.fabric.name, reach.way)
+                ]
+                terms = [{"matchExpressions": [{"key": POOL, "operator": "In", "values": pools}]}]
+                yield obj(_IPAM, "IPPool", name, operator, spec={
+                    "subnet": str(block),
+                    "perNodeBlockSize": reach.functions,
+                    "nodeSelector": {"nodeSelectorTerms": terms},
+                })  # fmt: skip
             for tenant in tenant_names(plan):
                 yield _network(reach, name, ipam, namespace_of(tenant), operator)
-
-
-def _blocks(plan: Plan, reach: Reach) -> list[str]:
-    """The subnets of a fabric's rails, in order."""
-    subnets = plan.networks.subnets if plan.networks else ()
-    return [str(item.block) for item in subnets if item.role == "rail" and item.fabric == reach.fabric.name]
 
 
 def _network(reach: Reach, name: str, ipam: str, namespace: str, operator: str) -> Object:

@@ -1,0 +1,80 @@
+"""Checks of service hosts: names and addresses that somebody else has."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+
+from ...catalog import Catalog
+from ...errors import Finding
+from ...primitives.addresses import AddressRun
+from ...primitives.nodes import HostRange
+from ..kubernetes.networks import cluster_networks
+from ..model import HostPlan, Plan
+
+__all__ = ["CHECKS"]
+
+
+def service_hosts(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Hosts of the scheduler on-prem whose address is none, or whose address or name is taken."""
+    if plan.site.kind != "onprem":
+        return
+    taken: dict[str, str] = {}
+    if plan.scheduler.kind == "kubernetes":
+        taken[cluster_networks(plan).endpoint] = "the control plane as a whole"
+    for path, host in _hosts(plan):
+        for names, addresses in _machines(plan):
+            if host.name in names:
+                yield Finding("service-hosts", "error", f"{path}.name", f"{host.name} is one of {names}, too",
+                              "give the host another name, or the pool another hostname")  # fmt: skip
+            if host.address in addresses:
+                taken.setdefault(host.address, f"one of {names}")
+        if (problem := _no_address(plan, host.address)) is None and host.address in taken:
+            problem = f"{host.address} is the address of {taken[host.address]}"
+        if problem:
+            yield Finding("service-hosts", "error", f"{path}.address", problem,
+                          "write another address, or leave it out")  # fmt: skip
+        taken.setdefault(host.address, host.name)
+
+
+def _hosts(plan: Plan) -> Iterator[tuple[str, HostPlan]]:
+    for index, host in enumerate(plan.scheduler.controllers):
+        yield f"scheduler.controllers[{index}]", host
+    database = plan.scheduler.database
+    if database and database.name not in {host.name for host in plan.scheduler.controllers}:
+        yield "scheduler.database", database
+
+
+def _machines(plan: Plan) -> Iterator[tuple[HostRange, AddressRun]]:
+    for pool in plan.pools:
+        yield pool.hosts, pool.addresses
+    for group in plan.servers:
+        yield group.hosts, group.addresses
+    for run in plan.networks.bmcs if plan.networks else ():
+        yield run.names, run.addresses
+
+
+def _no_address(plan: Plan, text: str) -> str | None:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return f"{text!r} is no address"
+    if plan.scheduler.kind == "kubernetes" and address.version != 4:
+        return f"{text} is of IPv6, the cluster's pods and services have addresses of IPv4"
+    return None
+
+
+def kubernetes_endpoint(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Hosts that cannot take the address of the control plane, which is announced by ARP (kube-vip)."""
+    if plan.site.kind != "onprem" or plan.scheduler.kind != "kubernetes":
+        return
+    network, endpoint = plan.network.management, cluster_networks(plan).endpoint
+    for path, host in _hosts(plan):
+        if _no_address(plan, host.address) is None and ipaddress.ip_address(host.address) not in network:
+            yield Finding("kubernetes-endpoint", "warning", f"{path}.address",
+                          f"{host.address} is outside of {network}, where the control plane answers at {endpoint}: the "
+                          "host can take that address only if both are one network",
+                          f"choose an address in {network}, or set network.management to theirs")  # fmt: skip
+
+
+CHECKS = (service_hosts, kubernetes_endpoint)

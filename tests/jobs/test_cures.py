@@ -1,0 +1,231 @@
+"""What why-not advises is done to the job, and the pool has it: on random jobs for fleets in any state."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from supercloud.catalog import Catalog
+from supercloud.jobs.cures import changed
+from supercloud.jobs.fleet import Cluster, Fleet, NodeState
+from supercloud.jobs.placement import Placement, Refusal, place, why_not
+from supercloud.plan.model import Plan
+from supercloud.plan.resolve import resolve
+from supercloud.spec import FleetSpec, JobSpec
+from supercloud.spec.fleet import Member
+from supercloud.spec.loader import loads
+
+CATALOG = Catalog.default()
+ONPREM = "site: {kind: onprem, location: stockholm}\n"
+PLANS = [
+    resolve(loads(text))
+    for text in (
+        f"""
+name: trees
+{ONPREM}
+scheduler:
+  kind: slurm
+  version: "25.11"
+  options: {{Licenses: "solver:3"}}
+  partitions:
+    - {{name: batch, pools: [train, old], default: true, max_time: 2 d}}
+    - {{name: small, pools: [train], max_nodes: 3, max_time: 8 h}}
+pools:
+  - {{name: train, machine: dgx-h100, nodes: 40, spares: 1, fabrics: [compute]}}
+  - {{name: old, machine: dgx-a100, nodes: 6}}
+fabrics: [{{name: compute, kind: infiniband, shape: rail-optimized, switch: nvidia-qm9700, su: 8}}]
+tenants:
+  - {{name: llm, share: 70, priority: high, limits: {{accelerators: 100, max_time: 1 d}}}}
+  - {{name: vision, share: 30, priority: low, limits: {{nodes: 5, max_time: 90 min}}}}
+""",
+        f"""
+name: sliced
+{ONPREM}
+scheduler: {{kind: kubernetes, version: "1.36"}}
+pools:
+  - {{name: nvl, machine: dgx-gb200, nodes: 36, fabrics: [compute]}}
+  - {{name: dev, machine: dgx-h100, nodes: 4, slicing: {{mig: {{1g.10gb: 3, 2g.20gb: 2}}, accelerators: 4}}}}
+  - {{name: shards, machine: dgx-a100, nodes: 3, slicing: {{shards: 7}}}}
+fabrics: [{{name: compute, kind: infiniband, shape: rail-optimized, switch: nvidia-q3400-ra}}]
+storage: [{{name: scratch, kind: lustre, capacity: 1 PiB, tier: better, mount: /scratch}}]
+tenants: [{{name: llm, share: 70, priority: high, limits: {{accelerators: 97}}}}]
+""",
+        f"""
+name: mixed
+{ONPREM}
+scheduler: {{kind: slurm, version: "25.11"}}
+pools:
+  - {{name: nvl, machine: dgx-gb300, nodes: 33}}
+  - {{name: amd, machine: mi300x-8gpu, nodes: 7}}
+  - {{name: tiny, machine: cpu-6740e, nodes: 3}}
+""",
+    )
+]
+
+
+def state(plan: Plan, dice: random.Random) -> Cluster:
+    """As planned, or with broken and busy nodes; with or without prices."""
+    prices: dict[str, Any] = {pool.name: f"{dice.choice([9.87654, 20, 50])} USD/h" for pool in plan.pools}
+    member = Member(spec="-", prices=prices) if dice.random() < 0.5 else Member(spec="-")
+    where = Cluster.of_plan(plan, member)
+    if dice.random() < 0.3:
+        return where
+    nodes = []
+    for pool in plan.pools:
+        broken = dice.choice([0.0, 0.1, 0.5, 0.95])
+        for host in pool.hosts:
+            there = "down" if dice.random() < broken else "up"
+            nodes.append(NodeState(host, there, dice.choice([0, 0, pool.per_node]), 5000.0))
+    return where.seen(nodes, 0.0)
+
+
+def wish(dice: random.Random) -> dict[str, Any]:
+    """Any job, most of them ones that do not fit."""
+    job: dict[str, Any] = {"name": "j", "command": ["x"]}
+    counts = [1, 7, 8, 9, 13, 16, 17, 31, 33, 64, 100, 127, 128, 130, 144, 200, 288, 320, 1000]
+    kind = dice.choice(["count", "count", "nodes", "parallel", "parallel", "none", "profile", "fraction"])
+    accelerators: dict[str, Any] = {"count": dice.choice(counts)}
+    if kind in ("nodes", "none"):
+        job["nodes"] = dice.choice([1, 2, 3, 4, 8, 10, 16, 25, 40, 60])
+    if kind == "parallel":
+        job["parallelism"] = {"tensor": dice.choice([1, 2, 3, 4, 8, 12, 16, 32, 72]),
+                              "pipeline": dice.choice([1, 2, 3, 8]), "data": dice.choice([1, 2, 3, 5, 8, 16, 64]),
+                              "context": dice.choice([1, 1, 1, 2])}  # fmt: skip
+        accelerators["count"] = 0
+    if kind in ("parallel", "count") and dice.random() < 0.3:
+        job["model"] = {"parameters": dice.choice([7e9, 70e9, 405e9]), "layers": 80, "hidden": 8192, "heads": 64,
+                        "sequence": 8192, "micro_batch": dice.choice([1, 4]),
+                        "recompute": dice.choice(["nothing", "full"])}  # fmt: skip
+    if kind == "profile":
+        accelerators["profile"] = dice.choice(["1g.10gb", "2g.20gb", "3g.40gb", "1g.5gb"])
+    if kind == "fraction":
+        accelerators["fraction"] = dice.choice([0.1, 0.25, 0.3, 0.5, 0.51, 1.0])
+    if kind != "none":
+        job["accelerators"] = accelerators
+        if dice.random() < 0.3:
+            accelerators["type"] = dice.choice(["h100", ">=h100", ">=a100", ["b200", "h100"], "gb200"])
+        if dice.random() < 0.2:
+            accelerators["memory"] = dice.choice(["40 GB", "100 GB", "200 GB"])
+    some: dict[str, list[Any]] = {
+        "tenant": ["llm", "vision"], "priority": ["low", "high"], "time_limit": ["10 min", "5 h", "1.5 d", "9 d"],
+        "deadline": ["9 d"], "budget": ["10 USD", "1000 USD"], "licenses": [{"solver": 2}, {"solver": 5}],
+    }  # fmt: skip
+    place: dict[str, list[Any]] = {
+        "near": ["any", "scale-up", "leaf", "pod", "fabric"], "pools": [["train"], ["nvl"]],
+        "max_price": ["5 USD/h", "15 USD/h"], "nodes": [["train-[0001-0002]"], ["nvl-0001"]], "regions": [["moon"]],
+    }  # fmt: skip
+    job |= {field: dice.choice(values) for field, values in some.items() if dice.random() < 0.15}
+    if where := {field: dice.choice(values) for field, values in place.items() if dice.random() < 0.1}:
+        job["place"] = where
+    return job
+
+
+@settings(max_examples=300, deadline=None)
+@given(seed=st.integers(0, 10**9))
+def test_a_changed_job_fits(seed: int) -> None:
+    dice = random.Random(seed)
+    where = state(dice.choice(PLANS), dice)
+    try:
+        job = JobSpec.model_validate(wish(dice))
+    except ValidationError:
+        return
+    for pool, answer in why_not(job, where, CATALOG, now=0.0).items():
+        if isinstance(answer, Placement):
+            continue
+        assert answer.reason and answer.remedy, answer
+        if answer.change:
+            better = why_not(changed(job, answer.change), where, CATALOG, now=0.0)[pool]
+            assert isinstance(better, Placement), (job, answer, better)
+
+
+def advised(plan: Plan, pool: str, **fields: Any) -> Refusal:
+    job = JobSpec.model_validate({"name": "j", "command": ["x"], **fields})
+    answer = why_not(job, plan, CATALOG)[pool]
+    assert isinstance(answer, Refusal), answer
+    return answer
+
+
+@pytest.mark.parametrize("plan, pool, fields, change", [
+    # as many as the tenant may have, not as many as the pool has
+    (0, "train", {"accelerators": {"count": 1000}, "tenant": "llm"}, {"accelerators.count": 100}),
+    # replicas go first: a count alone would not multiply out
+    (0, "train", {"parallelism": {"tensor": 8, "pipeline": 4, "data": 16}}, {"parallelism.data": 9}),
+    (0, "train", {"parallelism": {"tensor": 8, "pipeline": 4, "data": 16}, "tenant": "llm"}, {"parallelism.data": 3}),
+    (0, "old", {"parallelism": {"tensor": 8, "pipeline": 16}}, {"parallelism.pipeline": 6}),
+    # as many accelerators on fewer nodes, and nodes that do come out even
+    (0, "old", {"accelerators": {"count": 16}, "nodes": 8}, {"nodes": 4}),
+    (0, "train", {"accelerators": {"count": 9}, "nodes": 1}, {"nodes": 3}),
+    (0, "train", {"accelerators": {"count": 1}, "nodes": 60}, {"nodes": 1}),
+    (0, "train", {"accelerators": {"count": 300, "type": "b200"}, "tenant": "vision", "time_limit": "3 h"},
+     {"accelerators.type": ["b200", "h100"], "accelerators.count": 40, "time_limit": "90 min",
+      "priority": "low"}),
+    (1, "shards", {"accelerators": {"count": 1, "profile": "1g.10gb"}},
+     {"accelerators.profile": None, "accelerators.fraction": 0.14}),
+])  # fmt: skip
+def test_the_change_is_the_smallest(plan: int, pool: str, fields: dict[str, Any], change: dict[str, Any]) -> None:
+    assert advised(PLANS[plan], pool, **fields).change == change
+
+
+def test_one_more_does_not_fit() -> None:
+    said = advised(PLANS[0], "train", accelerators={"count": 1000, "type": "h100"})
+    assert said.change == {"accelerators.count": 312}
+    advised(PLANS[0], "train", accelerators={"count": 313, "type": "h100"})
+
+
+def test_what_no_change_of_the_job_cures_is_said_after_what_one_does() -> None:
+    where = Cluster.of_plan(PLANS[0]).seen([], 0.0)  # nothing is in order
+    job = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": {"count": 9000, "type": "h100"}})
+    said = why_not(job, where, CATALOG)["train"]
+    assert isinstance(said, Refusal) and not said.change
+    assert "at most 312" in said.remedy and "but then: the job needs 39 nodes, 0 of the 40 are in order" in said.remedy
+
+
+def test_a_fleet_is_told_by_cluster() -> None:
+    spec = FleetSpec.model_validate({"name": "f", "clusters": [{"spec": "a"}, {"spec": "b"}]})
+    fleet = Fleet(spec, tuple(Cluster.of_plan(plan, Member(spec="-"), CATALOG) for plan in PLANS[:2]))
+    job = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": {"count": 4000}})
+    answers = why_not(job, fleet, now=0.0)
+    assert {name: getattr(answer, "change", None) for name, answer in answers.items()} == {
+        "trees/train": {"accelerators.count": 312}, "trees/old": {"accelerators.count": 48},
+        "sliced/nvl": {"accelerators.count": 144}, "sliced/dev": {"accelerators.count": 16},
+        "sliced/shards": {"accelerators.profile": None, "accelerators.fraction": 0.14, "accelerators.count": 3},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("spent, hours, change, waits", [
+    (0.0, 30, {"time_limit": "1250 min"}, False),  # 240 USD/h against 5000 USD a day: no day has enough
+    (4000.0, 10, {"time_limit": "250 min"}, True),
+    (5000.0, 10, {}, True),
+])  # fmt: skip
+def test_what_a_budget_leaves(spent: float, hours: int, change: dict[str, Any], waits: bool) -> None:
+    budgets = [{"tenant": "llm", "per": "day", "limit": "5000 USD"}, {"tenant": "llm", "limit": "90000 USD"}]
+    spec = FleetSpec.model_validate({"name": "f", "clusters": [{"spec": "a"}], "budgets": budgets})
+    plan = resolve(
+        loads(f"""
+name: one
+{ONPREM}
+scheduler: {{kind: slurm, version: "25.11"}}
+pools: [{{name: train, machine: dgx-h100, nodes: 8}}]
+tenants: [{{name: llm}}]
+""")
+    )
+    member = Member.model_validate({"spec": "-", "prices": {"train": "30 USD/h"}})
+    fleet = Fleet(spec, (Cluster.of_plan(plan, member, CATALOG),), {("llm", "day"): spent})
+    job = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": {"count": 64}, "tenant": "llm",
+                                  "time_limit": f"{hours} h"})  # fmt: skip
+    said = why_not(job, fleet, now=0.0)["one/train"]
+    assert isinstance(said, Refusal) and said.change == change
+    assert ("wait for the next day" in said.remedy) == waits
+    if change:
+        assert isinstance(why_not(changed(job, change), fleet, now=0.0)["one/train"], Placement)
+
+
+def test_nothing_is_tried_for_whom_no_advice_is_wanted() -> None:
+    job = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": {"count": 1000}, "tenant": "llm"})
+    [train, *_] = [item for item in place(job, PLANS[0], CATALOG, advise=False) if isinstance(item, Refusal)]
+    assert "the pool has 39" in train.reason and "at most 312" in train.remedy and not train.change
