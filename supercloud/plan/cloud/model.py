@@ -268,6 +268,8 @@ class CloudPlan:
     """What the provider limits (``user-data``: bytes of a start script)."""
     partition: str = ""
     """Regions that share accounts and the beginning of identifiers; empty where the provider has none."""
+    principals: Mapping[str, str] = field(default_factory=dict)
+    """Services that take roles under another name in this partition."""
     roots: Mapping[str, str] = field(default_factory=dict)
     """Image key -> device of its root disk; an image of the user's has the one it stands in for."""
     addons: tuple[Addon, ...] = ()

@@ -11,6 +11,7 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 
 from ...errors import InputError
+from ...plan.cloud.model import CloudPlan
 from ...plan.model import Plan
 from ...plan.resolve import resolve
 from ...spec import ClusterSpec
@@ -18,7 +19,7 @@ from ...spec.loader import Loaded
 from .. import render, targets_for
 from . import builder_of
 from .declared import declared
-from .work import Access, Given, Work
+from .work import Access, Given, Work, identity
 
 __all__ = ["OUTPUTS", "Cluster", "ClusterArgs"]
 
@@ -84,6 +85,7 @@ class Cluster(pulumi.ComponentResource):
                 f"{plan.name} {where}: there are no cloud resources to create for it; "
                 f"supercloud render writes its configuration"
             )
+        _nameable(name, plan, cloud)
         build = builder_of(cloud.provider)
         super().__init__("supercloud:index:Cluster", name, {}, opts)
         _warn(plan, self)
@@ -106,6 +108,15 @@ def _warn(plan: Plan, component: pulumi.Resource | None = None) -> None:
     for finding in plan.findings:
         if finding.level == "warning":
             pulumi.log.warn(str(finding), resource=component)
+
+
+def _nameable(name: str, plan: Plan, cloud: CloudPlan) -> None:
+    """Everything is tagged with the component's name; raises where the provider takes no such tag."""
+    rule = cloud.names.get("tag-value")
+    problem = rule.problem(identity(name)) if name and rule else ""
+    if not name or problem:
+        said = f"{cloud.provider} refuses the tag of everything that is made: {problem}" if problem else "it is empty"
+        raise InputError(f"{plan.name} cannot be created under the name {name!r}: {said}; choose another")
 
 
 def _as_mapping(known: Mapping[str, str] | list[str]) -> dict[str, str]:
