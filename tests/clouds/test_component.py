@@ -110,6 +110,26 @@ def test_a_name_that_no_tag_can_have_is_refused(name: str, words: str) -> None:
     assert not len(record(program)) and words in said[0]
 
 
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        ({"admin": {}}, "no argument 'admin': did you mean admins"),
+        ({"subnet_ids": "subnet-1"}, "'subnet_ids' is a str, not a list"),
+        ({"protect": "no"}, "'protect' is a str, not a boolean"),
+        ({"notify": ["ops@example.com", "ops@example.com"]}, "is there twice"),
+        ({"notify": ["ops"]}, "'ops' is no mail address"),
+    ],
+)
+def test_what_is_no_argument_is_refused(args: dict[str, Any], words: str) -> None:
+    with pytest.raises(sc.InputError, match=re.escape(words)):
+        record(cluster(spec=small(), **args))
+
+
+def test_arguments_are_a_mapping() -> None:
+    with pytest.raises(sc.InputError, match="are a ClusterSpec, not a mapping"):
+        record(lambda: Cluster(NAME, sc.ClusterSpec.model_validate(small())))  # type: ignore[arg-type, return-value]
+
+
 @pytest.mark.parametrize("name", ["My_Cluster", "größe.1", "two words"])
 def test_a_name_of_another_alphabet_is_a_name(name: str) -> None:
     spec = small(storage=[{"name": "s", "kind": "lustre", "capacity": "1200 GiB", "mount": "/s"}])

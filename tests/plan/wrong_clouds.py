@@ -157,6 +157,8 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
     ("cloud-budget", "error", "budget", "CNY",
      {"site": {"kind": "aws", "region": "cn-north-1"}, "budget": "1 USD", "fabrics": [],
       "pools": [pool(machine="g4dn.xlarge", fabrics=[])]}),
+    ("cloud-budget", "error", "budget", "standard account",
+     {"site": {"kind": "aws", "region": "us-gov-west-1"}, "budget": "1 USD"}),
     ("cloud-budget", "error", "budget", "nothing at all", {"budget": "0 USD"}),
     ("cloud-spot-price", "error", "pools[0].capacity[0].max_price", "0 USD/h",
      {"pools": [pool(capacity=[{"kind": "spot", "max_price": "0 USD/h"}])]}),

@@ -47,11 +47,14 @@ def slurm_cloud_image(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if plan.cloud is None or plan.spec.site.kind == "onprem":
             continue
         bare = sorted(set(plan.cloud.images) - set(plan.spec.site.images))
+        closed = plan.cloud.network.closed
         if bare:
             yield Finding(
-                "slurm-cloud-image", "note", "site.images",
-                f"{', '.join(bare)}: the provider's images are not known to carry Slurm {release.name}; a machine "
-                "without it does not start its daemon, and says so in its log",
+                "slurm-cloud-image", "warning" if closed else "note", "site.images",
+                f"{', '.join(bare)}: the provider's images are not known to carry Slurm {release.name}"
+                + (", its database or the command line of the cloud, and a closed network has nowhere to get them from"
+                   if closed else "")
+                + "; a machine without it does not start its daemon, and says so in its log",
                 "name images that have it under site.images, or put packages of it into the bucket of the cluster as "
                 "packages/packages.tar.gz",
             )  # fmt: skip
