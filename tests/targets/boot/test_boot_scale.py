@@ -196,6 +196,15 @@ def test_group_that_never_delivers_is_shrunk(scaler: Scaler) -> None:
     assert scaler.scale("pass", SCALE_REST="0") == ["resize train-spot 1"]
 
 
+def test_a_size_that_nobody_asked_for_is_not_waited_for_for_ever(scaler: Scaler) -> None:
+    """The first size is the program's: a reservation that is smaller than the pool gives less, whatever is waiting."""
+    scaler.group("train-spot", 3, "i-1 10.0.0.1")
+    scaler.nodes(**{f"train_000{number}": "ALLOCATED+CLOUD+POWERING_UP" for number in range(1, 4)})
+    assert not [line for line in scaler.scale("pass") if line.startswith("resize")]  # two more are on their way
+    (scaler.cloud / "refused-train-spot").write_text("ReservationCapacityExceeded\n")
+    assert scaler.scale("pass") == ["resize train-spot 1", "resize train-on-demand 2"]
+
+
 def test_no_group_has_more_than_it_may(scaler: Scaler) -> None:
     states = {f"block_{n:04d}": "ALLOCATED+CLOUD+POWERING_UP" for n in range(1, 5)}
     scaler.nodes(**states)

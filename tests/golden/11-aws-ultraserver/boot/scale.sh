@@ -276,7 +276,9 @@ refusals() { # groups whose instances do not come because the cloud has none: sh
     local key have reason
     for key in "${groups[@]}"; do
         have=$(count "${instances_of[$key]}")
-        [ "${size_of[$key]}" -gt "$have" ] && [ -e "$state/asked/$key" ] || continue
+        [ "${size_of[$key]}" -gt "$have" ] || continue
+        # the size it was made with, or was given by hand: what is refused counts from now on
+        [ -e "$state/asked/$key" ] || touch "$state/asked/$key"
         reason=$(cloud_refused "$key" "$(stat -c %Y "$state/asked/$key")") || continue
         refused "$key" "$reason"
         if cloud_resize "$key" "$have" >/dev/null; then size_of[$key]=$have; else log "$key: cannot be shrunk to $have"; fi

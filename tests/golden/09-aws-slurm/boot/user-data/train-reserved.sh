@@ -31,7 +31,7 @@ STATE_LABEL=''
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=60842113d82d0cfaf9aafbab7f533edb39fa4a6a9ee672122d9a4194055eb01f
+DIGEST=d7b733b7e190751f510dfa1b989f4b606c7c1da60fbfc036fc397a6e3792f4c0
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash

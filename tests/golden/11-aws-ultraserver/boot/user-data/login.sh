@@ -31,7 +31,7 @@ STATE_LABEL=''
 TOPOLOGY=''
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=70ce4cb306249040a43edcea414a2848769d85f1b845a1fe37a9f5f116be3020
+DIGEST=71a6a165125f4541c1fb4174cd59a3b57c903c3d6127f57382fdb18823b4c903
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
