@@ -281,6 +281,11 @@ class CloudPlan:
         """The groups of a pool, in the order in which they are tried."""
         return tuple(group for group in self.groups if group.pool == pool)
 
+    def prepaid(self, pool: str) -> bool:
+        """Whether all capacity of a pool is paid for, used or not: switching its nodes off would save nothing."""
+        kinds = {group.capacity.kind for group in self.groups_of(pool)}
+        return bool(kinds) and kinds <= {"reservation", "reservation-group", "capacity-block"}
+
     def hosts_of(self, role: str) -> tuple[CloudHost, ...]:
         """Hosts of a role."""
         return tuple(host for host in self.hosts if host.role == role)
