@@ -34,6 +34,8 @@ class Deployment(Part):
     """Zones it stands in."""
     everywhere: Flag = False
     """Whether clients of each zone need an address of it in that zone; it then has one in every zone that is used."""
+    given: Text | None = None
+    """What is not done for it in a network of the user's."""
     versions: tuple[Text, ...] = ()
     linked: Flag = True
     """Whether it can be filled from an object store."""

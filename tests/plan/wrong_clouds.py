@@ -135,6 +135,8 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
      {"network": existing("us-east-1b")}),
     ("cloud-subnet-zones", "warning", "network.subnets", "one address a zone",
      {"storage": [EFS], "network": existing(None, None)}),
+    ("cloud-storage-routes", "warning", "storage[0].deployment", "main route table",
+     {"storage": [NFS | {"deployment": "MULTI_AZ_1"}], "network": existing("us-east-1a", "us-east-1b")}),
     ("cloud-identifier", "error", "network.id", "'my network'",
      {"network": {"id": "my network", "subnets": ["subnet-1"]}}),
     ("cloud-identifier", "error", "network.subnets[0]", "'vpc-1'", {"network": {"id": "vpc-1", "subnets": ["vpc-1"]}}),

@@ -12,6 +12,7 @@ from ....spec.cluster import PASSED
 from ...cloud.model import CloudPlan, SubnetPlan
 from ...model import Plan
 from .given import cloud_of
+from .storage import sold
 
 __all__ = ["CHECKS"]
 
@@ -112,6 +113,15 @@ def _zones(subnets: Sequence[SubnetPlan]) -> int:
     return len(known) + sum(item.zone is None for item in subnets)
 
 
+def cloud_storage_routes(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A file system for which something would have to be done in the user's network."""
+    for path, item, _, service, deployment in sold(plan, catalog):
+        if plan.cloud and plan.cloud.network.existing and deployment is not None and deployment.given:
+            yield Finding("cloud-storage-routes", "warning", f"{path}.deployment",
+                          f"{service.name} {deployment.name} in an existing network: {deployment.given}",
+                          f"let subnets of nodes use that table, or add {item.name} to theirs by hand")  # fmt: skip
+
+
 def cloud_identifier(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """What cannot be the identifier of a network, a subnet or an image."""
     for cloud, provider, _ in cloud_of(plan, catalog):
@@ -128,4 +138,4 @@ def cloud_identifier(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                           f"it looks like {rule}")  # fmt: skip
 
 
-CHECKS = (cloud_network_given, cloud_subnet_zones, cloud_identifier)
+CHECKS = (cloud_network_given, cloud_subnet_zones, cloud_storage_routes, cloud_identifier)
