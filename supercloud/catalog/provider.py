@@ -10,7 +10,7 @@ from ..primitives.quantity import Size
 from ..spec.base import Count, Flag, Natural, Text
 from .fact import Fact, FactName, Part
 
-__all__ = ["Addon", "CapacityRule", "Defaults", "Endpoints", "Image", "Impact", "Limit", "ManagedDatabase",
+__all__ = ["Addon", "Apart", "CapacityRule", "Defaults", "Endpoints", "Image", "Impact", "Limit", "ManagedDatabase",
            "NetworkRule", "Partition", "Provider"]  # fmt: skip
 
 
@@ -26,8 +26,11 @@ class CapacityRule(Part):
     price: Literal["on-demand", "spot", "capacity-block"] | None = None
     """Which list price it is billed at; absent where it has one of its own."""
     id_pattern: Text | None = None
+    """What its identifier looks like; ``{region}`` and ``{partition}`` are the site's."""
     id_example: Text | None = None
     """An identifier as the provider's documentation writes them, where one is needed."""
+    most: Count | None = None
+    """Most machines of one."""
     reason: Text | None = None
     """Why something is refused."""
 
@@ -40,6 +43,16 @@ class Limit(Part):
     what: Text
 
 
+class Apart(Part):
+    """Ranges that a network does not have together."""
+
+    first: Text
+    """Where its first range is."""
+    refused: tuple[Text, ...]
+    """Then no further one is in these."""
+    why: Text
+
+
 class NetworkRule(Part):
     """Sizes of networks, and the services reached through private endpoints."""
 
@@ -50,6 +63,7 @@ class NetworkRule(Part):
     """Addresses of each subnet that the provider keeps."""
     ranges: tuple[Text, ...]
     """Private ranges a network may be in."""
+    apart: tuple[Apart, ...] = ()
     secondary: dict[Text, tuple[Text, ...]] = {}
     """Where further ranges are taken from when the first has no room, by the range that the first is in."""
     endpoints: Endpoints = {}
@@ -135,6 +149,10 @@ class Partition(Part):
     """A regular expression that the whole name of each of its regions matches."""
     closed: Text | None = None
     """Why a network without a way to the internet cannot be made there; absent where it can."""
+    budget: Text | None = None
+    """Why a budget cannot be made there; absent where it can."""
+    principals: dict[Text, Text] = {}
+    """Services that take roles under another name there."""
 
 
 class Addon(Part):
@@ -160,6 +178,10 @@ class Provider(Fact):
 
     names: dict[FactName, NameRule]
     """Rules by kind of thing."""
+    identifiers: dict[FactName, Text] = {}
+    """What identifiers of existing things look like, by kind of thing, as regular expressions."""
+    tags_ignore_case: Flag = False
+    """Whether something that is tagged takes no two tags that differ in capitals only."""
     limits: dict[FactName, Limit]
     capacity: tuple[CapacityRule, ...]
     fabrics: dict[Text, Text]

@@ -34,6 +34,8 @@ class Deployment(Part):
     """Zones it stands in."""
     everywhere: Flag = False
     """Whether clients of each zone need an address of it in that zone; it then has one in every zone that is used."""
+    given: Text | None = None
+    """What is not done for it in a network of the user's."""
     versions: tuple[Text, ...] = ()
     linked: Flag = True
     """Whether it can be filled from an object store."""
@@ -54,7 +56,7 @@ class OptionRule(Part):
     """What options of these values ask of other options; without ``needs`` and ``without`` they do not go together."""
 
     when: dict[Text, OptionValue]
-    """Option -> value, the deployment among them."""
+    """Option -> value, the deployment among them, and ``linked`` where it is filled from an object store."""
     needs: Text | None = None
     """An option that has to be said too."""
     without: Text | None = None
@@ -102,13 +104,19 @@ class StorageService(Fact):
     options: dict[Text, OptionValue] = {}
     """What is decided unless the spec says otherwise."""
     option_values: dict[Text, tuple[OptionValue, ...]] = {}
-    """Values an option can have; an option that is not here takes any."""
+    """Values an option can have; an option that is in neither this nor ``option_ranges`` takes any."""
+    option_ranges: dict[Text, tuple[Natural, Natural]] = {}
+    """Smallest and largest number an option can be."""
     option_rules: tuple[OptionRule, ...] = ()
     name_option: Text | None = None
     """The option with a name of the user's for it, where it has one that others see."""
     fabric: FabricRule | None = None
     links: Natural = 0
     """Most links to object stores."""
+    link_scheme: Text | None = None
+    """What the address of such a store begins with: ``s3``."""
+    cannot: dict[Text, Text] = {}
+    """Deployments that the provider sells and that are not built here -> why."""
     mount: MountRule | None = None
     """Absent for object stores."""
     install: Install | None = None
@@ -118,6 +126,8 @@ class StorageService(Fact):
     product: Text | None = None
     """Servers of our own: the product in the catalog's storage."""
     min_servers: Count | None = None
+    local_disks: Flag = False
+    """Servers of our own: their data is on the disks inside."""
 
     def deployment(self, name: str) -> Deployment | None:
         """A deployment by name."""

@@ -16,7 +16,13 @@ from .site import Site
 from .storage import Storage
 from .tenant import Tenant
 
-__all__ = ["Blocks", "ClusterSpec", "GivenSubnet", "Network", "Suppression"]
+__all__ = ["PASSED", "Blocks", "ClusterSpec", "GivenSubnet", "Network", "Suppression"]
+
+PASSED = "passed-to-the-component"
+"""Stands for an identifier that a program knows only later; with ``-<number>`` for one of several."""
+
+
+_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 
 
 class GivenSubnet(Model):
@@ -42,7 +48,7 @@ class Network(Model):
 
     cidr: Cidr | None = None
     """Addresses of the whole cluster; empty means 10.0.0.0/8 on-prem and 10.0.0.0/16 on a cloud."""
-    domain: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)] | None = None
+    domain: Annotated[str, Field(pattern=rf"^{_LABEL}(\.{_LABEL})*$", max_length=253)] | None = None
     """DNS domain of the hosts; empty means <name>.internal."""
     fabrics: Cidr | None = None
     """On-prem only: addresses of the nodes' links to fabrics; empty means 172.16.0.0/12."""

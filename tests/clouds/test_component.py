@@ -20,6 +20,9 @@ from samples import EXAMPLES, ROOT
 import supercloud as sc
 from supercloud.pulumi import OUTPUTS, Cluster
 from supercloud.spec.fleet import Connection
+from supercloud.spec.loader import Loaded
+from supercloud.targets.clouds.declared import declared
+from supercloud.targets.clouds.work import Given
 
 # a generated SDK warns of each deprecated class when its module is loaded, used or not
 pytestmark = pytest.mark.filterwarnings("ignore:.* has been deprecated in favor of:DeprecationWarning")
@@ -90,6 +93,59 @@ def test_everything_wrong_is_said_before_anything_is_registered() -> None:
 def test_what_is_no_spec_of_a_cloud_is_refused(spec: Any, words: str) -> None:
     with pytest.raises(sc.InputError, match=re.escape(words)):
         record(cluster(spec=spec))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("", "it is empty"), ("a'b, c", "refuses the tag"), ("größe €", "'€'"), ("n" * 300, "314 characters")],
+)
+def test_a_name_that_no_tag_can_have_is_refused(name: str, words: str) -> None:
+    said: list[str] = []
+
+    def program() -> None:
+        with pytest.raises(sc.InputError, match="cannot be created under the name") as error:
+            Cluster(name, {"spec": small()})
+        said.append(str(error.value))
+
+    assert not len(record(program)) and words in said[0]
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        ({"admin": {}}, "no argument 'admin': did you mean admins"),
+        ({"subnet_ids": "subnet-1"}, "'subnet_ids' is a str, not a list"),
+        ({"protect": "no"}, "'protect' is a str, not a boolean"),
+        ({"notify": ["ops@example.com", "ops@example.com"]}, "is there twice"),
+        ({"notify": ["ops"]}, "'ops' is no mail address"),
+    ],
+)
+def test_what_is_no_argument_is_refused(args: dict[str, Any], words: str) -> None:
+    with pytest.raises(sc.InputError, match=re.escape(words)):
+        record(cluster(spec=small(), **args))
+
+
+def test_arguments_are_a_mapping() -> None:
+    with pytest.raises(sc.InputError, match="are a ClusterSpec, not a mapping"):
+        record(lambda: Cluster(NAME, sc.ClusterSpec.model_validate(small())))  # type: ignore[arg-type, return-value]
+
+
+@pytest.mark.parametrize("name", ["My_Cluster", "größe.1", "two words"])
+def test_a_name_of_another_alphabet_is_a_name(name: str) -> None:
+    spec = small(storage=[{"name": "s", "kind": "lustre", "capacity": "1200 GiB", "mount": "/s"}])
+    found = record(cluster(name, spec=spec))
+    assert {entry.inputs["tags"]["supercloud:cluster"] for entry in found.of_type("aws:ec2/vpc:Vpc")} == {
+        f"project/stack/{name}"
+    }
+    (logs,) = (entry.inputs["namePrefix"] for entry in found.of_type("aws:cloudwatch/logGroup:LogGroup")
+               if "namePrefix" in entry.inputs)  # fmt: skip
+    assert re.fullmatch(r"/aws/fsx/[A-Za-z0-9_/.#-]+-", logs)
+
+
+def test_any_text_of_a_mapping_is_read_as_it_stands() -> None:
+    reason = "caf\u00e9 \u2028 \\ud83d \\ \U0001f389"
+    found = declared(small(suppress=[{"check": "cloud-image", "reason": reason}]), Given())
+    assert isinstance(found, Loaded) and found.model.suppress[0].reason == reason
 
 
 def test_an_output_inside_the_spec_is_refused() -> None:

@@ -11,6 +11,7 @@ from plan.clouds import BLOCK, FABRICS, KUBERNETES, RESERVED, cloud, lustre, on_
 from samples import EXAMPLES, ROOT
 
 from supercloud.plan.document import document
+from supercloud.plan.kubernetes.quota import node_resources
 from supercloud.plan.resolve import resolve
 from supercloud.plan.summary import rows
 from supercloud.spec.loader import load
@@ -253,3 +254,11 @@ def test_the_model_does_not_know_the_provider() -> None:
 
 def test_no_fabrics_declared_is_no_error() -> None:
     assert FABRICS and on_aws(pools=[pool(machine="g5.xlarge", fabrics=[])], fabrics=[]).errors == ()
+
+
+@pytest.mark.parametrize(("machine", "vcpus"), [("m6i.8xlarge", 32), ("p6e-gb200.36xlarge", 144), ("p5.48xlarge", 192)])
+def test_queues_count_processors_of_every_instance(machine: str, vcpus: int) -> None:
+    nodes = pool(machine=machine, nodes=18, fabrics=[], capacity=[BLOCK] if machine.startswith("p") else [])
+    plan = on_aws(scheduler=KUBERNETES, pools=[nodes], fabrics=[])
+    assert node_resources(plan.pool("train"))["cpu"] == vcpus
+    assert not [item for item in plan.findings if item.check == "kubernetes-node-size"]

@@ -12,6 +12,9 @@ from .slurm_setup import slurm_of
 
 __all__ = ["CHECKS"]
 
+# Releases that know it can be told while they run which nodes stay on.
+_KEEPS = "SuspendExcStates"
+
 
 def slurm_cloud_controllers(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """More than one controller: each has a disk of its own, so the second would begin with no job at all."""
@@ -47,14 +50,34 @@ def slurm_cloud_image(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if plan.cloud is None or plan.spec.site.kind == "onprem":
             continue
         bare = sorted(set(plan.cloud.images) - set(plan.spec.site.images))
+        closed = plan.cloud.network.closed
         if bare:
             yield Finding(
-                "slurm-cloud-image", "note", "site.images",
-                f"{', '.join(bare)}: the provider's images are not known to carry Slurm {release.name}; a machine "
-                "without it does not start its daemon, and says so in its log",
+                "slurm-cloud-image", "warning" if closed else "note", "site.images",
+                f"{', '.join(bare)}: the provider's images are not known to carry Slurm {release.name}"
+                + (", its database or the command line of the cloud, and a closed network has nowhere to get them from"
+                   if closed else "")
+                + "; a machine without it does not start its daemon, and says so in its log",
                 "name images that have it under site.images, or put packages of it into the bucket of the cluster as "
                 "packages/packages.tar.gz",
             )  # fmt: skip
 
 
-CHECKS = (slurm_cloud_controllers, slurm_cloud_image, slurm_cloud_topology)
+def slurm_cloud_minimum(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Nodes that shall always be there, in a release that switches off every idle one."""
+    for _, release in slurm_of(plan):
+        if plan.cloud is None or _KEEPS in release.keys.slurm:
+            continue
+        able = [item.name for item in catalog.all("slurm") if _KEEPS in cast(SlurmRelease, item).keys.slurm]
+        newer = min(able, key=lambda name: tuple(map(int, name.split("."))), default="")
+        for index, pool in enumerate(plan.spec.pools):
+            if pool.min and not plan.cloud.prepaid(pool.name):
+                yield Finding(
+                    "slurm-cloud-minimum", "warning", f"pools[{index}].min",
+                    f"Slurm {release.name} cannot be told to leave {pool.min} idle nodes on: each is switched off and "
+                    "replaced by the cloud",
+                    (f"set scheduler.version to {newer} or later, or leave it out" if newer else "leave it out"),
+                )  # fmt: skip
+
+
+CHECKS = (slurm_cloud_controllers, slurm_cloud_image, slurm_cloud_minimum, slurm_cloud_topology)

@@ -268,6 +268,8 @@ class CloudPlan:
     """What the provider limits (``user-data``: bytes of a start script)."""
     partition: str = ""
     """Regions that share accounts and the beginning of identifiers; empty where the provider has none."""
+    principals: Mapping[str, str] = field(default_factory=dict)
+    """Services that take roles under another name in this partition."""
     roots: Mapping[str, str] = field(default_factory=dict)
     """Image key -> device of its root disk; an image of the user's has the one it stands in for."""
     addons: tuple[Addon, ...] = ()
@@ -278,6 +280,11 @@ class CloudPlan:
     def groups_of(self, pool: str) -> tuple[NodeGroup, ...]:
         """The groups of a pool, in the order in which they are tried."""
         return tuple(group for group in self.groups if group.pool == pool)
+
+    def prepaid(self, pool: str) -> bool:
+        """Whether all capacity of a pool is paid for, used or not: switching its nodes off would save nothing."""
+        kinds = {group.capacity.kind for group in self.groups_of(pool)}
+        return bool(kinds) and kinds <= {"reservation", "reservation-group", "capacity-block"}
 
     def hosts_of(self, role: str) -> tuple[CloudHost, ...]:
         """Hosts of a role."""

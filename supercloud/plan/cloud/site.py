@@ -47,6 +47,7 @@ def cloud_of(
     products = storage_products(given, storage, private, fabric)
     hosts = hosts_of(given, private, public, products)
     database = database_of(given, private)
+    partition = given.provider.partition(given.region.name)
     return CloudPlan(
         provider=given.provider.name,
         region=given.region.name,
@@ -64,7 +65,8 @@ def cloud_of(
         options={"metadata_hops": spec.site.metadata_hops} if isinstance(spec.site, AwsSite) else {},
         names=given.provider.names,
         limits={name: limit.value for name, limit in given.provider.limits.items()},
-        partition=partition.name if (partition := given.provider.partition(given.region.name)) else "",
+        partition=partition.name if partition else "",
+        principals=partition.principals if partition else {},
         roots=_roots(given, groups, hosts),
         addons=_addons(given, products),
     )

@@ -129,7 +129,7 @@ def _product(
             throughput = next((rate for rate in deployment.throughput if rate >= asked), max(deployment.throughput))
         rule = service.fabric
         if rule and rule.option not in options and fabric and deployment.name in rule.deployments:
-            options[rule.option] = bool(capacity and fits(rule, per_tib, capacity))
+            options[rule.option] = bool(item.fabric or capacity and fits(rule, per_tib, capacity))
     zones = deployment.zones if deployment else 1
     everywhere = deployment is not None and deployment.everywhere
     return CloudStorage(

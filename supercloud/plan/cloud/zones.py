@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...spec import KubernetesScheduler, SlurmScheduler
+from ...spec.cluster import GivenSubnet
 from ...spec.pool import Capacity
 from ..model import PoolPlan
 from .given import Given
@@ -18,8 +19,8 @@ def way_zone(way: Capacity) -> str | None:
 def zones_of(given: Given, wanted: int) -> tuple[str, ...]:
     """Zones in order: the site's, else those that pools and capacity name, else the region's first.
 
-    ``wanted`` is how many a managed service needs; further ones of the region are added until there are so many. They
-    have subnets, and no nodes unless a pool names them.
+    ``wanted`` is how many a managed service needs; further ones are added until there are so many: of the user's
+    subnets where their zones are said, else of the region. They have subnets, and no nodes unless a pool names them.
     """
     spec = given.spec
     site = spec.site
@@ -27,7 +28,8 @@ def zones_of(given: Given, wanted: int) -> tuple[str, ...]:
     for pool in spec.pools:
         named += [*pool.zones, *(zone for way in pool.capacity if (zone := way_zone(way)))]
     zones = list(dict.fromkeys(named))
-    for zone in given.region.zones:
+    own = [item.zone for item in spec.network.subnets if isinstance(item, GivenSubnet) and item.zone]
+    for zone in own or given.region.zones:
         if len(zones) >= max(wanted, 1):
             break
         if zone not in zones:

@@ -39,7 +39,7 @@ A provider is ``templates/boot/clouds/<name>.sh.j2``: these functions, and no ot
 ``cloud_domains GROUP``                  ``id domain`` of each whose scale-up domain is known; asked for groups whose
                                          machines come together
 ``cloud_refused GROUP SINCE``            the reason, if the cloud could not start instances after that second
-``cloud_terminate GROUP INSTANCE``       ends it, and makes the group smaller by it
+``cloud_terminate GROUP INSTANCE``       ends it, and makes the group smaller by it unless it has its least
 =======================================  ==========================================================================
 
 Servers of a file system run a program of the user's, once, as root and without arguments: it installs the software that

@@ -14,9 +14,9 @@ __all__ = ["group_lines", "mount_lines", "mount_rule", "mounted"]
 def group_lines(plan: Plan) -> Iterator[str]:
     """A row a group."""
     assert plan.cloud is not None
-    yield "# group, pool, rank within the pool, most instances, instances that come together"
+    yield "# group, pool, rank within the pool, most instances, instances that come together, least instances"
     for group in plan.cloud.groups:
-        yield f"{group.key} {group.pool} {group.order} {group.nodes} {group.domain_nodes}"
+        yield f"{group.key} {group.pool} {group.order} {group.nodes} {group.domain_nodes} {group.minimum}"
 
 
 def mount_lines(plan: Plan) -> Iterator[str]:

@@ -5,12 +5,14 @@ Spec -> plan -> findings (raised at once, before anything is registered) -> the 
 
 # No `from __future__ import annotations`: Pulumi infers the schema for other languages from these annotations.
 
+import re
 from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
 
-from ...errors import InputError
+from ...errors import InputError, nearest
+from ...plan.cloud.model import CloudPlan
 from ...plan.model import Plan
 from ...plan.resolve import resolve
 from ...spec import ClusterSpec
@@ -18,7 +20,7 @@ from ...spec.loader import Loaded
 from .. import render, targets_for
 from . import builder_of
 from .declared import declared
-from .work import Access, Given, Work
+from .work import Access, Given, Work, identity
 
 __all__ = ["OUTPUTS", "Cluster", "ClusterArgs"]
 
@@ -27,6 +29,16 @@ OUTPUTS = ("buckets", "commands", "connection", "handles", "hosts", "mounts", "n
 
 _PUBLISHED = ("boot", "kubernetes", "slurm")
 """Targets whose bundles machines of a cloud, and whoever installs what runs in it, read from its bucket."""
+
+
+_LIST = ("list", (list, tuple))
+_SHAPES: dict[str, tuple[str, Any]] = {
+    "admins": ("mapping", Mapping),
+    "notify": _LIST,
+    "protect": ("boolean", bool),
+    "subnet_ids": _LIST,
+}
+_MAIL = re.compile(r"[^@\s]+@[^@\s]+")
 
 
 class ClusterArgs(TypedDict):
@@ -84,6 +96,7 @@ class Cluster(pulumi.ComponentResource):
                 f"{plan.name} {where}: there are no cloud resources to create for it; "
                 f"supercloud render writes its configuration"
             )
+        _nameable(name, plan, cloud)
         build = builder_of(cloud.provider)
         super().__init__("supercloud:index:Cluster", name, {}, opts)
         _warn(plan, self)
@@ -108,11 +121,35 @@ def _warn(plan: Plan, component: pulumi.Resource | None = None) -> None:
             pulumi.log.warn(str(finding), resource=component)
 
 
+def _nameable(name: str, plan: Plan, cloud: CloudPlan) -> None:
+    """Everything is tagged with the component's name; raises where the provider takes no such tag."""
+    rule = cloud.names.get("tag-value")
+    problem = rule.problem(identity(name)) if name and rule else ""
+    if not name or problem:
+        said = f"{cloud.provider} refuses the tag of everything that is made: {problem}" if problem else "it is empty"
+        raise InputError(f"{plan.name} cannot be created under the name {name!r}: {said}; choose another")
+
+
 def _as_mapping(known: Mapping[str, str] | list[str]) -> dict[str, str]:
     return dict(known) if isinstance(known, Mapping) else {}  # Pulumi gives [] for all() of nothing
 
 
 def _given(args: ClusterArgs) -> Given:
+    """The existing things and people of the arguments; raises :class:`InputError` for what is none of them."""
+    if not isinstance(args, Mapping):
+        raise InputError(f"the arguments of a cluster are a {type(args).__name__}, not a mapping: {{'spec': …}}")
+    known = sorted(ClusterArgs.__annotations__)
+    for name in sorted(args.keys() - {*known}):
+        raise InputError(f"a cluster has no argument {name!r}: {nearest(name, known)}")
+    for name, (what, shape) in _SHAPES.items():
+        value = args.get(name)
+        if value is not None and not isinstance(value, shape):
+            raise InputError(f"{name!r} is a {type(value).__name__}, not a {what}")
+    mails = [str(mail) for mail in args.get("notify") or ()]
+    for mail in mails:
+        if mails.count(mail) > 1 or not _MAIL.fullmatch(mail):
+            why = "is there twice" if mails.count(mail) > 1 else "is no mail address"
+            raise InputError(f"'notify': {mail!r} {why}; name each address once")
     return Given(
         network=args.get("network_id"),
         subnets=tuple(args.get("subnet_ids") or ()),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,19 +12,17 @@ import pulumi
 
 from ...errors import InputError
 from ...spec import ClusterSpec
+from ...spec.cluster import PASSED
 from ...spec.loader import Loaded, load, loads
 from .work import Given
 
-__all__ = ["PASSED", "declared", "passed"]
-
-PASSED = "passed-to-the-component"
-"""Stands in the spec for an identifier that the program knows only later."""
+__all__ = ["declared", "passed"]
 
 
 def declared(spec: Any, given: Given) -> ClusterSpec | Loaded[ClusterSpec]:
     """The spec from a file's path, a mapping or itself.
 
-    Existing things of ``given`` take the place of the spec's: plain text as it is, Outputs as :data:`PASSED`. Raises
+    Existing things of ``given`` take the place of the spec's: plain text as it is, Outputs as ``PASSED``. Raises
     :class:`InputError` for anything that is no spec.
     """
     if isinstance(spec, ClusterSpec):
@@ -31,13 +30,18 @@ def declared(spec: Any, given: Given) -> ClusterSpec | Loaded[ClusterSpec]:
     if isinstance(spec, (str, os.PathLike)):
         loaded = load(spec)
     elif isinstance(spec, Mapping):
-        loaded = loads(json.dumps(_plain(spec)))
+        loaded = loads(_text_of(_plain(spec)))
     else:
         raise InputError(
             f"'spec' is {'missing' if spec is None else f'a {type(spec).__name__}'}; "
             "pass a file's path, a mapping or a ClusterSpec, none of them an output of a resource"
         )
     return Loaded(_amended(loaded.model, given), loaded.document)
+
+
+def _text_of(spec: Any) -> str:
+    """The mapping as YAML, which is JSON but for its escapes of characters beyond U+FFFF."""
+    return re.sub(r"[^\x00-\x7f]", lambda char: f"\\U{ord(char[0]):08x}", json.dumps(spec, ensure_ascii=False))
 
 
 def _plain(value: Any) -> Any:

@@ -13,7 +13,7 @@ from ...plan.model import Plan
 from ...primitives.bundle import Bundle
 from .naming import logical
 
-__all__ = ["CLUSTER_TAG", "Access", "Given", "Work"]
+__all__ = ["CLUSTER_TAG", "Access", "Given", "Work", "identity"]
 
 CLUSTER_TAG = "supercloud:cluster"
 """Tag on every resource: which stack and component it belongs to. Roles are scoped by it, costs are counted by it."""
@@ -50,6 +50,11 @@ class Access:
     """How jobs reach it, as a fleet's ``connect:`` has it."""
     network: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
     """``id`` of the network, and of each subnet by its key."""
+
+
+def identity(name: str) -> str:
+    """Which cluster of an account this is: project, stack and the component's name."""
+    return f"{pulumi.get_project()}/{pulumi.get_stack()}/{name}"
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,7 @@ class Work:
     @property
     def identity(self) -> str:
         """Value of :data:`CLUSTER_TAG`: no other cluster of an account has it."""
-        return f"{pulumi.get_project()}/{pulumi.get_stack()}/{self.name}"
+        return identity(self.name)
 
     def tags(self, key: str = "") -> dict[str, str]:
         """The user's tags, the cluster's, and a display name."""

@@ -114,6 +114,27 @@ def test_job_brings_nodes_and_idleness_ends_them(lab: CloudLab) -> None:
     assert node(lab, "train-0002")["ActiveFeatures"] == features
 
 
+def test_the_least_that_a_pool_has_is_never_switched_off(lab: CloudLab) -> None:
+    """Nodes that are always there stay when idle, in releases that can be told so; others say that they cannot."""
+    groups = "/opt/supercloud/boot/groups.txt"
+    before = lab.get(groups)
+    assert f"{SPOT} train 0 4 1 0" in before.splitlines()
+    try:
+        lab.put(groups, before.replace(f"{SPOT} train 0 4 1 0", f"{SPOT} train 0 4 1 1"))
+        if not grown(lab):
+            lab.wait_for("it is said", lambda: "switches off train-0001 too" in lab.scaled(), timeout=30)
+            return
+        lab.wait_for("it is told", lambda: "never switched off: train-0001" in lab.scaled(), timeout=30)
+        lab.run("scontrol update NodeName=train-[0001-0002] State=POWER_UP")
+        lab.wait_for("both", lambda: set(lab.states("train-[0001-0002]").values()) == {"idle"}, timeout=120)
+        lab.wait_for("the other is off", lambda: lab.states("train-0002") == {"train-0002": "idle~"}, timeout=90)
+        lab.run("sleep 20")  # longer than SuspendTime
+        assert lab.states("train-0001") == {"train-0001": "idle"} and lab.size(SPOT) == 1
+    finally:
+        lab.put(groups, before)
+    lab.wait_for("nobody is kept", lambda: "never switched off: none" in lab.scaled(), timeout=30)
+
+
 def test_capacity_in_order(lab: CloudLab) -> None:
     """A group that refuses at once, and one that takes the size and never delivers: the next group is asked."""
     lab.run(f"touch /lab/cloud/groups/{SPOT}/refuses")

@@ -73,9 +73,10 @@ def test_tables() -> None:
     rows = [line for line in bundle["groups.txt"].splitlines() if not line.startswith("#")]
     assert found.cloud is not None
     assert rows == [
-        f"{group.key} {group.pool} {group.order} {group.nodes} {group.domain_nodes}" for group in found.cloud.groups
+        f"{group.key} {group.pool} {group.order} {group.nodes} {group.domain_nodes} {group.minimum}"
+        for group in found.cloud.groups
     ]
-    assert rows[0] == "train-spot train 0 8 1"
+    assert rows[0] == "train-spot train 0 8 1 0"
     mounts = [line for line in bundle["mounts.txt"].splitlines() if not line.startswith("#")]
     assert [row.split()[:3] for row in mounts] == [["scratch", "lustre", "/fsx"], ["home", "nfs", "/home"]]
     for row in mounts:

@@ -15,12 +15,13 @@ def _plan(**scheduler: Any) -> Plan:
     return _plan_at({"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a"]}, **scheduler)
 
 
-def _plan_at(site: dict[str, Any], **scheduler: Any) -> Plan:
+def _plan_at(site: dict[str, Any], network: dict[str, Any] | None = None, **scheduler: Any) -> Plan:
     declared = {
         "name": "pod",
         "site": site,
         "scheduler": {"kind": "slurm", "version": "25.11", **scheduler},
         "pools": [{"name": "train", "machine": "p5.48xlarge", "nodes": 2}],
+        "network": network or {},
     }
     return resolve(ClusterSpec.model_validate(declared))
 
@@ -57,3 +58,17 @@ def test_images_that_are_not_known_to_carry_the_scheduler() -> None:
     images = dict.fromkeys(_plan().cloud.images, "ami-0123456789abcdef0")  # type: ignore[union-attr]
     site = {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a"], "images": images}
     assert not _found(_plan_at(site), "slurm-cloud-image")
+
+
+def test_nodes_that_are_always_there_want_a_release_that_leaves_them_on() -> None:
+    spec = _plan().spec
+    always = spec.model_copy(update={"pools": (spec.pools[0].model_copy(update={"min": 1}),)})
+    assert not _found(resolve(always), "slurm-cloud-minimum")
+    old = always.model_copy(update={"scheduler": spec.scheduler.model_copy(update={"version": "22.05"})})
+    (found,) = _found(resolve(old), "slurm-cloud-minimum")
+    assert found[:2] == ("warning", "pools[0].min") and "Slurm 22.05" in found[2]
+
+
+def test_in_a_closed_network_nothing_can_be_fetched_to_make_up_for_an_image() -> None:
+    (found,) = _found(_plan_at({"kind": "aws", "region": "us-east-1"}, {"closed": True}), "slurm-cloud-image")
+    assert found[:2] == ("warning", "site.images") and "nowhere to get them from" in found[2]

@@ -116,6 +116,15 @@ def test_aws_ends_one_instance(aws: Provider) -> None:
     assert aws.run("cloud_terminate g i-9")[0] == 1
 
 
+def test_aws_replaces_an_instance_of_a_group_that_has_its_least(aws: Provider) -> None:
+    least = "ValidationError: Terminating instance without replacement will violate group's min size constraint."
+    aws.fake("aws", f'[[ $* != *" --should-dec"* ]] || {{ echo "{least}" >&2; exit 254; }}')
+    assert aws.run("cloud_terminate g i-9")[0] == 0
+    assert aws.calls.splitlines()[-1].endswith("--instance-id i-9 --no-should-decrement-desired-capacity")
+    aws.fake("aws", f'echo "{least}" >&2; exit 254')
+    assert aws.run("cloud_terminate g i-9")[0] == 1
+
+
 def test_gcp(tmp_path: Path) -> None:
     gcp = Provider(tmp_path, "gcp")
     gcp.fake("curl", "case ${@: -1} in */name) echo vm-1 ;; */machine-type) echo projects/1/machineTypes/a3 ;;"

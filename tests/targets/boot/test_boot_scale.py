@@ -196,6 +196,35 @@ def test_group_that_never_delivers_is_shrunk(scaler: Scaler) -> None:
     assert scaler.scale("pass", SCALE_REST="0") == ["resize train-spot 1"]
 
 
+def test_a_size_that_nobody_asked_for_is_not_waited_for_for_ever(scaler: Scaler) -> None:
+    """The first size is the program's: a reservation that is smaller than the pool gives less, whatever is waiting."""
+    scaler.group("train-spot", 3, "i-1 10.0.0.1")
+    scaler.nodes(**{f"train_000{number}": "ALLOCATED+CLOUD+POWERING_UP" for number in range(1, 4)})
+    assert not [line for line in scaler.scale("pass") if line.startswith("resize")]  # two more are on their way
+    (scaler.cloud / "refused-train-spot").write_text("ReservationCapacityExceeded\n")
+    assert scaler.scale("pass") == ["resize train-spot 1", "resize train-on-demand 2"]
+
+
+def test_the_least_that_a_pool_has_is_never_switched_off(scaler: Scaler) -> None:
+    groups = scaler.root / "opt/supercloud/boot/groups.txt"
+    groups.write_text("train-spot train 0 8 1 2\ntrain-on-demand train 1 8 1 0\n")
+    told = "scontrol update SuspendExcNodes=train-0001,train-0002"
+    assert scaler.scale("pass") == [told]
+    answer = 'case "$1 $2" in "show config") cat "$CLOUD/config"; exit ;; esac\n'
+    scaler.fake("scontrol", answer + SLURM)
+    (scaler.cloud / "config").write_text("SuspendExcNodes         = train-0001,train-0002\n")
+    assert scaler.scale("pass") == []
+    (scaler.cloud / "config").write_text("SuspendExcNodes         = (null)\n")  # slurmctld began anew
+    assert scaler.scale("pass") == [told]
+    groups.write_text(groups.read_text().replace("1 2", "1 0"))
+    assert scaler.scale("pass") == []
+    # a release that cannot be told says so once
+    scaler.fake("scontrol", 'case "$1" in update) exit 1 ;; esac\n' + answer + SLURM)
+    groups.write_text("train-spot train 0 8 1 2\n")
+    scaler.scale("pass"), scaler.scale("pass")
+    assert scaler.log.count("this release of Slurm switches off train-0001,train-0002 too") == 1
+
+
 def test_no_group_has_more_than_it_may(scaler: Scaler) -> None:
     states = {f"block_{n:04d}": "ALLOCATED+CLOUD+POWERING_UP" for n in range(1, 5)}
     scaler.nodes(**states)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from . import (
     capacity,
+    clashes,
+    existing,
     fabric,
     fields,
     hosts,
@@ -17,6 +19,8 @@ __all__ = ["CHECKS"]
 
 CHECKS = (
     *capacity.CHECKS,
+    *clashes.CHECKS,
+    *existing.CHECKS,
     *fabric.CHECKS,
     *fields.CHECKS,
     *hosts.CHECKS,

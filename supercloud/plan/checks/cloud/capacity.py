@@ -97,7 +97,7 @@ def cloud_capacity_kind(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_capacity_id(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """An identifier of capacity that cannot be one, or that is named twice."""
-    for _, provider, _ in cloud_of(plan, catalog):
+    for cloud, provider, _ in cloud_of(plan, catalog):
         seen: dict[str, str] = {}
         for path, declared, _ in pools_of(plan):
             for index, way in enumerate(declared.capacity):
@@ -105,14 +105,76 @@ def cloud_capacity_id(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 if ident is None or rule is None:
                     continue
                 place = f"{path}.capacity[{index}].id"
-                if rule.id_pattern and not re.fullmatch(rule.id_pattern, ident):
+                looks = (rule.id_pattern or ".*").replace("{region}", cloud.region)
+                looks = looks.replace("{partition}", cloud.partition)
+                example = rule.id_example if re.fullmatch(looks, rule.id_example or "") else looks
+                if not re.fullmatch(looks, ident):
                     yield Finding("cloud-capacity-id", "error", place,
-                                  f"{ident!r} is no identifier of a {way.kind} at {provider.name}",
-                                  f"one looks like {rule.id_example or rule.id_pattern}")  # fmt: skip
+                                  f"{ident!r} is no identifier of a {way.kind} in {cloud.region}",
+                                  f"one looks like {example}")  # fmt: skip
                 elif seen.get(ident) == path:
                     yield Finding("cloud-capacity-id", "error", place, f"{ident} is named twice in one pool",
                                   "remove one of them")  # fmt: skip
                 seen[ident] = path
+
+
+def cloud_capacity_shared(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Capacity of two pools under one identifier that is said to be two things: of one machine, kind and zone it is."""
+    for _ in cloud_of(plan, catalog):
+        seen: dict[str, tuple[str, tuple[str, str, str | None]]] = {}
+        for path, declared, _ in pools_of(plan):
+            for index, way in enumerate(declared.capacity):
+                ident = getattr(way, "id", None)
+                if ident is None or way.kind == "reservation-group":
+                    continue
+                place, own = f"{path}.capacity[{index}]", (way.kind, declared.machine, way_zone(way))
+                other_place, other = seen.setdefault(ident, (place, own))
+                differ = own[:2] != other[:2] or len({own[2], other[2]} - {None}) > 1
+                if differ and not other_place.startswith(f"{path}."):
+                    yield Finding(
+                        "cloud-capacity-shared", "error", f"{place}.id",
+                        f"{ident} is {_said(own)} here and {_said(other)} at {other_place}",
+                        "name the one it is, and other capacity for the other pool",
+                    )  # fmt: skip
+
+
+def _said(way: tuple[str, str, str | None]) -> str:
+    kind, machine, zone = way
+    return f"a {kind} of {machine}{f' in {zone}' if zone else ''}"
+
+
+def cloud_capacity_unbound(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Capacity that is in one zone, without a word in which: nodes are asked for where we happen to look."""
+    for cloud, _, region in cloud_of(plan, catalog):
+        site = plan.spec.site
+        for path, declared, _ in pools_of(plan):
+            said = declared.zones or (site.zones if site.kind != "onprem" else ())
+            if len(set(said)) == 1 or len(region.zones) == 1 or cloud.network.existing is not None:
+                continue
+            for group in cloud.groups_of(declared.name):
+                way = group.capacity
+                if way.kind in ("reservation", "capacity-block") and way_zone(way) is None:
+                    yield Finding(
+                        "cloud-capacity-unbound", "warning", f"{path}.capacity[{group.order}]",
+                        f"the {way.kind} is in one zone and nobody says which: its nodes are asked for in "
+                        f"{', '.join(group.zones)}, where none start if it is elsewhere",
+                        "say its zone there",
+                    )  # fmt: skip
+
+
+def cloud_capacity_most(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """More nodes than capacity under one identifier can have, and no other way to get the rest."""
+    for _, provider, _ in cloud_of(plan, catalog):
+        for path, declared, _ in pools_of(plan):
+            most = [rule.most if (rule := provider.way(way.kind)) else None for way in declared.capacity]
+            known = [number for number in most if number]
+            if known and len(known) == len(most) and sum(known) < declared.nodes:
+                yield Finding(
+                    "cloud-capacity-most", "warning", f"{path}.capacity",
+                    f"{declared.nodes} nodes, and its ways have {sum(known)} at most"
+                    f" ({' and '.join(map(str, known))})",
+                    "name more of them, or another way besides",
+                )  # fmt: skip
 
 
 def cloud_capacity_zone(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -175,6 +237,9 @@ CHECKS = (
     cloud_zone,
     cloud_capacity_kind,
     cloud_capacity_id,
+    cloud_capacity_shared,
+    cloud_capacity_unbound,
+    cloud_capacity_most,
     cloud_capacity_zone,
     cloud_domain,
 )

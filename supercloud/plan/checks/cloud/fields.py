@@ -1,4 +1,4 @@
-"""Words of the spec that mean something on clouds only, said on-prem: nothing would come of them."""
+"""Words of the spec that mean something on clouds only, or on-prem only, said at the other: nothing comes of them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,24 @@ _POOL = ("capacity", "disk", "zones", "min", "initial", "placement", "local", "d
 _NETWORK = ("id", "subnets", "cidrs", "access", "closed")
 _SCHEDULER = ("machine", "disk", "state", "public", "login", "managed_database", "system")
 _STORAGE = ("deployment", "options")
+_HOST = ("address",)
+_OF_ONES_OWN = {
+    "pool": ("rack",),
+    "network": ("fabrics", "macs", "management"),
+    "storage": ("average_file", "data_on_metadata", "interface", "metadata", "protection", "servers"),
+    "servers": ("average_file", "data_on_metadata", "interface", "metadata"),
+}
+"""What means something on-prem only; ``servers``: of storage on servers of our own."""
+_FABRIC = ("name", "kind", "role", "rails", "planes")
+"""What is said of a fabric that the provider owns."""
 
 
 def cloud_fields(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Fields for clouds in the spec of a site of one's own."""
+    """Fields for clouds in the spec of a site of one's own, and the other way round."""
     if plan.site.kind != "onprem":
+        for path in _physical(plan):
+            yield Finding("cloud-fields", "warning", path, f"{path.rpartition('.')[2]} means nothing at "
+                          f"{plan.site.kind}", "leave it out, or set site.kind to onprem")  # fmt: skip
         return
     spec = plan.spec
     said = [("budget", spec.budget is not None)]
@@ -34,6 +47,23 @@ def cloud_fields(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if is_said:
             yield Finding("cloud-fields", "warning", path, f"{path.rpartition('.')[2]} means nothing on-prem",
                           "leave it out, or set site.kind to a cloud")  # fmt: skip
+
+
+def _physical(plan: Plan) -> Iterator[str]:
+    """Paths of what was said of things that a provider owns."""
+    spec, own = plan.spec, {item.name: item.kind for item in plan.cloud.storage} if plan.cloud else {}
+    said = [("facility", spec.facility is not None), *_said("network", spec.network, _OF_ONES_OWN["network"])]
+    for index, pool in enumerate(spec.pools):
+        said += _said(f"pools[{index}]", pool, _OF_ONES_OWN["pool"])
+    for index, fabric in enumerate(spec.fabrics):
+        said += _said(f"fabrics[{index}]", fabric, sorted(type(fabric).model_fields.keys() - {*_FABRIC}))
+    for index, item in enumerate(spec.storage):
+        kind = "servers" if own.get(item.name) == "servers" else "storage"
+        said += _said(f"storage[{index}]", item, _OF_ONES_OWN[kind])
+    if spec.scheduler.kind == "slurm":
+        for index, host in enumerate(spec.scheduler.controllers):
+            said += _said(f"scheduler.controllers[{index}]", host, _HOST)
+    yield from (path for path, is_said in said if is_said)
 
 
 def _said(path: str, model: BaseModel, names: Iterable[str]) -> Iterator[tuple[str, bool]]:

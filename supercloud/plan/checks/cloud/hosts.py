@@ -30,7 +30,7 @@ OWNED_ON_CLOUDS = (
 
 # Tags that resources get besides the user's: name, cluster, pool, group.
 _OWN_TAGS = 4
-_OWN_NAMES = re.compile("Name|supercloud:.*")
+_OWN_NAMES = re.compile("Name|supercloud:.*", re.IGNORECASE)
 
 
 def cloud_arch(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -65,18 +65,6 @@ def cloud_controller_memory(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 break
 
 
-def cloud_controller_state(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Several controllers, whose state must be on storage they all see: a cloud's disk is seen by one."""
-    for cloud, _, _ in cloud_of(plan, catalog):
-        controllers = cloud.hosts_of("controller")
-        if len(controllers) > 1:
-            yield Finding(
-                "cloud-controller-state", "error", "scheduler.controllers",
-                f"{len(controllers)} controllers, and each has a state disk of its own: none could take over",
-                "keep one: when it is lost, the cloud starts another with the same disk and name",
-            )  # fmt: skip
-
-
 def cloud_slurm_options(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Options by hand that nodes which come and go depend on."""
     for _ in cloud_of(plan, catalog):
@@ -99,7 +87,13 @@ def cloud_tags(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             yield Finding("cloud-tags", "error", "tags",
                           f"{len(cloud.tags)} tags and {_OWN_TAGS} of ours, {limit.value} {limit.what} are allowed",
                           f"keep {limit.value - _OWN_TAGS}")  # fmt: skip
+        known: dict[str, str] = {}
         for key, value in cloud.tags.items():
+            other = known.setdefault(key.lower() if provider.tags_ignore_case else key, key)
+            if other != key:
+                yield Finding("cloud-tags", "error", f"tags.{key}",
+                              f"{key} and {other} differ in capitals only, which roles do not tell apart",
+                              "keep one of them")  # fmt: skip
             if _OWN_NAMES.fullmatch(key):
                 yield Finding("cloud-tags", "error", f"tags.{key}", f"{key} is set on every resource, by us",
                               "choose another")  # fmt: skip
@@ -111,11 +105,32 @@ def cloud_tags(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                                   "choose another")  # fmt: skip
 
 
+def cloud_disk(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Disks larger than the cloud makes them."""
+    for _, provider, _ in cloud_of(plan, catalog):
+        limit = provider.limits.get("disk")
+        scheduler = plan.spec.scheduler
+        said = [(f"{path}.disk", declared.disk) for path, declared, _ in pools_of(plan)]
+        said += [(f"scheduler.{name}", getattr(scheduler, name, None)) for name in ("disk", "state")]
+        said += [(f"scheduler.{name}.disk", getattr(getattr(scheduler, name, None), "disk", None))
+                 for name in ("login", "system")]  # fmt: skip
+        for path, size in said:
+            if limit and size is not None and size.to("GiB") > limit.value:
+                yield Finding("cloud-disk", "error", path, f"{size} is more than the {limit.value} {limit.what}",
+                              "take a file system for what is larger")  # fmt: skip
+
+
 def cloud_budget(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A month of everything running, as far as prices are known, beyond the budget."""
-    for cloud, _, _ in cloud_of(plan, catalog):
+    """A month of everything running, as far as prices are known, beyond the budget, and a budget nobody can keep."""
+    for cloud, provider, _ in cloud_of(plan, catalog):
         month = cloud.cost.known * HOURS_OF_A_MONTH
-        if cloud.monthly_budget and month > cloud.monthly_budget:
+        partition = provider.partition(cloud.region)
+        if cloud.monthly_budget is not None and partition is not None and partition.budget is not None:
+            yield Finding("cloud-budget", "error", "budget", f"none can be made in {cloud.region}: {partition.budget}",
+                          "leave it out")  # fmt: skip
+        elif cloud.monthly_budget is not None and not cloud.monthly_budget.base:
+            yield Finding("cloud-budget", "error", "budget", "nothing at all is no budget", "leave it out")
+        elif cloud.monthly_budget is not None and month > cloud.monthly_budget:
             more = f" and {len(cloud.cost.unknown)} things without a price" if cloud.cost.unknown else ""
             yield Finding("cloud-budget", "warning", "budget",
                           f"a month of everything running costs {month.to('USD'):,.0f} USD{more}, the budget is "
@@ -129,6 +144,11 @@ def cloud_spot_price(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         for path, declared, pool in pools_of(plan):
             for index, way in enumerate(declared.capacity):
                 limit = getattr(way, "max_price", None)
+                if limit is not None and not limit.base:
+                    yield Finding("cloud-spot-price", "error", f"{path}.capacity[{index}].max_price",
+                                  f"nothing is sold for {limit}",
+                                  "leave it out: the list price is the limit")  # fmt: skip
+                    continue
                 if limit is None or pool.machine.name not in catalog.names("prices"):
                     continue
                 found = cast(Prices, catalog.get("prices", pool.machine.name)).at(cloud.region, "on-demand")
@@ -141,9 +161,9 @@ def cloud_spot_price(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 CHECKS = (
     cloud_arch,
     cloud_controller_memory,
-    cloud_controller_state,
     cloud_slurm_options,
     cloud_tags,
+    cloud_disk,
     cloud_budget,
     cloud_spot_price,
 )

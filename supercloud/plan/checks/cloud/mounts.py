@@ -14,9 +14,10 @@ from .storage import sold
 
 __all__ = ["CHECKS"]
 
-# What a node's operating system and its scheduler keep for themselves.
-_RESERVED = ("/", "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/media", "/opt", "/opt/slurm", "/proc", "/root",
-             "/run", "/sbin", "/sys", "/tmp", "/usr", "/var", "/var/spool/slurmd", "/var/spool/slurmctld")  # fmt: skip
+# What a node's operating system and its scheduler keep for themselves, alone or with everything inside.
+_RESERVED = ("/", "/media", "/opt", "/srv", "/tmp")
+_WHOLE = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/opt/slurm", "/opt/supercloud", "/proc",
+          "/root", "/run", "/sbin", "/snap", "/srv/supercloud", "/sys", "/usr", "/var")  # fmt: skip
 # Beyond so many clients of one NFS server, peers warn of a bottleneck.
 _NFS_NODES = 100
 
@@ -25,10 +26,21 @@ def cloud_mount_reserved(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A mount that hides a directory of the system."""
     for _ in cloud_of(plan, catalog):
         for index, item in enumerate(plan.spec.storage):
-            if item.mount and _clean(item.mount) in _RESERVED:
+            if item.mount and _reserved(_clean(item.mount)):
                 yield Finding("cloud-mount-reserved", "error", f"storage[{index}].mount",
                               f"{item.mount} belongs to the operating system or the scheduler",
                               f"mount it at /{item.name}")  # fmt: skip
+
+
+def cloud_mount_object(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """An object store with a place among the files of machines that mount none."""
+    for _ in cloud_of(plan, catalog):
+        for index, item in enumerate(plan.spec.storage):
+            if item.kind == "object" and item.mount and plan.scheduler.kind == "slurm":
+                yield Finding("cloud-mount-object", "warning", f"storage[{index}].mount",
+                              f"machines of Slurm do not mount the object store {item.name} at {item.mount}",
+                              "leave it out, and let jobs copy; or fill a parallel file system from it: "
+                              f"import_from: {item.name}")  # fmt: skip
 
 
 def cloud_mount_nested(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -53,7 +65,7 @@ def cloud_mount_local(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             clash = next((place for other, place in shared.items()
                           if PurePosixPath(other).is_relative_to(mount) or PurePosixPath(mount).is_relative_to(other)),
                          None)  # fmt: skip
-            if mount in _RESERVED or clash:
+            if _reserved(mount) or clash:
                 yield Finding("cloud-mount-local", "error", f"{path}.local",
                               f"{declared.local} belongs to {clash or 'the operating system or the scheduler'}",
                               "take a folder of its own, such as /scratch")  # fmt: skip
@@ -62,6 +74,10 @@ def cloud_mount_local(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 yield Finding("cloud-mount-local", "warning", f"{path}.local",
                               f"no disks inside {declared.machine} are known",
                               "take another machine, or leave it out")  # fmt: skip
+
+
+def _reserved(mount: str) -> bool:
+    return mount in _RESERVED or any(PurePosixPath(mount).is_relative_to(place) for place in _WHOLE)
 
 
 def _clean(mount: str) -> str:
@@ -88,11 +104,12 @@ def cloud_bucket_name(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                               "leave it out, and copy in a job")  # fmt: skip
             elif item.import_from in objects:
                 continue
-            elif "://" not in item.import_from:
+            elif not item.import_from.startswith(f"{service.link_scheme}://"):
                 yield Finding("cloud-bucket-name", "error", place,
-                              f"{item.import_from!r} is no object store of this cluster",
+                              f"{item.import_from!r} is no object store of this cluster, and no bucket that "
+                              f"{service.name} reads",
                               f"name one of {', '.join(objects)}" if objects else
-                              "write s3://bucket/prefix")  # fmt: skip
+                              f"write {service.link_scheme}://bucket/prefix")  # fmt: skip
             else:
                 bucket = item.import_from.split("://", 1)[1].split("/", 1)[0]
                 problem = rule.problem(bucket)
@@ -134,6 +151,7 @@ def cloud_storage_shared(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 CHECKS = (
     cloud_mount_reserved,
+    cloud_mount_object,
     cloud_mount_nested,
     cloud_mount_local,
     cloud_bucket_name,

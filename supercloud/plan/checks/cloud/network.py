@@ -75,7 +75,7 @@ def cloud_network_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                               "give them ranges of their own")  # fmt: skip
         whole = [ipaddress.IPv4Network(text) for text in cloud.network.cidrs]
         for path, net, inner in found:
-            if inner and not any(net.subnet_of(room) for room in whole):
+            if whole and inner and not any(net.subnet_of(room) for room in whole):
                 yield Finding("cloud-network-overlap", "error", path,
                               f"{net} is no part of the network ({', '.join(cloud.network.cidrs)})",
                               "add a range to network.cidrs, or take a part of one")  # fmt: skip
@@ -87,6 +87,23 @@ def cloud_network_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                               f"{text} shares addresses with {item.cidr}, which is worked out for {item.key}",
                               "say all ranges under network.blocks")  # fmt: skip
                 break
+
+
+def cloud_network_apart(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Further ranges that do not go with the network's first."""
+    for cloud, provider, _ in cloud_of(plan, catalog):
+        if not cloud.network.cidrs:
+            continue
+        first = Net(cloud.network.cidrs[0])
+        for path, net, _ in _ranges(plan):
+            rules = provider.network.apart if path.startswith("network.cidrs") else ()
+            for rule in rules:
+                apart = first.subnet_of(Net(rule.first)) and not net.overlaps(first)
+                if apart and any(net.overlaps(Net(text)) for text in rule.refused):
+                    yield Finding("cloud-network-apart", "error", path,
+                                  f"{net} does not go with {first} (network.cidr): {rule.why}",
+                                  "take a range that is not in " + ", ".join(rule.refused))  # fmt: skip
+                    break
 
 
 def cloud_network_blocks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -151,48 +168,11 @@ def cloud_network_ranges(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def cloud_network_given(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """An existing network that is described by half."""
-    for cloud, provider, _ in cloud_of(plan, catalog):
-        declared = plan.spec.network
-        if not declared.id and not declared.subnets:
-            continue
-        if declared.id and not declared.subnets:
-            yield Finding("cloud-network-given", "error", "network.id",
-                          f"{declared.id} is named without subnets: which of them may be used?",
-                          "name them under network.subnets, with zone and whether they are public")  # fmt: skip
-            continue
-        if not declared.id:
-            yield Finding("cloud-network-given", "error", "network.subnets", "subnets without their network",
-                          "name it under network.id")  # fmt: skip
-        for field in ("cidr", "cidrs"):
-            if getattr(declared, field):
-                yield Finding("cloud-network-given", "error", f"network.{field}",
-                              "an existing network has its ranges already", "leave it out")  # fmt: skip
-        inner = [item for item in cloud.network.subnets if not item.public]
-        if not inner:
-            yield Finding("cloud-network-given", "error", "network.subnets", "none of the subnets is private",
-                          "add the ones for nodes")  # fmt: skip
-        for pool in plan.pools:
-            groups = cloud.groups_of(pool.name)
-            if pool.fabrics and groups and len(groups[0].subnets) > 1 and any(item.zone is None for item in inner):
-                yield Finding(
-                    "cloud-network-given", "warning", "network.subnets",
-                    f"nodes of {pool.name} may be put in {len(groups[0].subnets)} subnets whose zones are not said, "
-                    "and their fabric never spans zones",
-                    "write them as {id: …, zone: …}",
-                )  # fmt: skip
-        zones = {item.zone for item in inner if item.zone}
-        if plan.scheduler.kind == "kubernetes" and zones and len(inner) < provider.network.control_zones:
-            yield Finding("cloud-network-given", "error", "network.subnets",
-                          f"the control plane wants private subnets in {provider.network.control_zones} zones, "
-                          f"{len(inner)} given", "add another one")  # fmt: skip
-
-
 def cloud_access(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Who reaches public machines: nobody by mistake, and not everybody."""
-    for cloud, _, _ in cloud_of(plan, catalog):
+    for cloud, provider, _ in cloud_of(plan, catalog):
         public = [host for host in cloud.hosts if host.public]
+        kubernetes = plan.scheduler.kind == "kubernetes"
         for index, text in enumerate(cloud.network.access):
             path = f"network.access[{index}]"
             try:
@@ -201,10 +181,20 @@ def cloud_access(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 yield Finding("cloud-access", "error", path, f"{text!r} is no range: {error}",
                               "write it like 192.0.2.0/24")  # fmt: skip
                 continue
+            if text in cloud.network.access[:index]:
+                yield Finding("cloud-access", "error", path, f"{text} is named twice",
+                              "name each range once")  # fmt: skip
+            reason = provider.cannot.get("kubernetes:access-ipv6")
+            if kubernetes and net.version == 6 and reason:
+                yield Finding("cloud-access", "error", path, f"{text} cannot be let in: {reason}",
+                              "name ranges of IPv4")  # fmt: skip
             if net.prefixlen == 0:
                 yield Finding("cloud-access", "warning", path, "the whole internet may try to log in",
                               "name the ranges of your offices or VPN")  # fmt: skip
-        kubernetes = plan.scheduler.kind == "kubernetes"
+        if kubernetes and cloud.network.access and cloud.network.closed:
+            yield Finding("cloud-access", "warning", "network.access",
+                          "the API of the control plane answers nobody outside of a closed network",
+                          "leave it out, or 'closed'")  # fmt: skip
         if kubernetes and not cloud.network.access and not cloud.network.closed:
             yield Finding("cloud-access", "note", "network.access",
                           "the API of the control plane answers the whole internet, and asks who one is",
@@ -212,11 +202,11 @@ def cloud_access(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if cloud.network.access and not public and not kubernetes:
             yield Finding("cloud-access", "warning", "network.access", "no machine has an address in the internet",
                           "set scheduler.login.public, or leave it out")  # fmt: skip
-        wanted = getattr(plan.spec.scheduler, "public", False) or getattr(
-            getattr(plan.spec.scheduler, "login", None), "public", False
-        )
-        if wanted and not public:
+        scheduler = plan.spec.scheduler
+        declared = (scheduler, getattr(scheduler, "login", None), getattr(scheduler, "system", None))
+        if any(getattr(item, "public", False) for item in declared) and not public:
             why = "a closed network has no public subnet" if cloud.network.closed else "no subnet is public"
+            why = "nodes of the managed Kubernetes are in private subnets" if kubernetes else why
             yield Finding("cloud-access", "error", "scheduler", f"machines shall be public: {why}",
                           "leave 'public' out, or give a public subnet")  # fmt: skip
         if public and not cloud.network.access:
@@ -234,7 +224,8 @@ def cloud_security_rules(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 yield Finding(
                     "cloud-security-rules", "error", path,
                     f"{count} rules for {what}, {limit.value} {limit.what} are allowed by default",
-                    "join ranges, or use a prefix list of your own in an existing network",
+                    "join ranges, or use a prefix list of your own in an existing network"
+                    if path == "network.access" else "have fewer file systems, or ask for a higher quota first",
                 )  # fmt: skip
 
 
@@ -270,7 +261,7 @@ CHECKS = (
     cloud_network_blocks,
     cloud_subnet_room,
     cloud_network_ranges,
-    cloud_network_given,
+    cloud_network_apart,
     cloud_access,
     cloud_security_rules,
     cloud_limits,

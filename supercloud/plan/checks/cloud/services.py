@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ....catalog import Catalog
 from ....errors import Finding
+from ...kubernetes.labels import taints_of
 from ...model import Plan
 from .given import cloud_of, pools_of
 from .storage import sold
@@ -83,6 +84,22 @@ def cloud_ways_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                               "change the size of the group there, or run an autoscaler in the cluster")  # fmt: skip
 
 
+def cloud_managed_nodes(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Nodes of a managed Kubernetes with an image it does not take, and no node for what the cluster itself runs."""
+    for cloud, provider, _ in cloud_of(plan, catalog):
+        reason, site = provider.cannot.get("kubernetes:image-parameter"), plan.spec.site
+        if plan.scheduler.kind != "kubernetes":
+            continue
+        for key, text in site.images.items() if site.kind != "onprem" and reason else ():
+            if text.startswith("/") and key in cloud.images:
+                yield Finding("cloud-managed-nodes", "error", f"site.images.{key}",
+                              f"{text} cannot be used: {reason}", "name the image itself")  # fmt: skip
+        if not cloud.hosts_of("system") and all(taints_of(plan, pool) for pool in plan.pools):
+            yield Finding("cloud-managed-nodes", "error", "scheduler.system.count",
+                          "no node takes what the cluster itself runs: every pool is kept for accelerators",
+                          "have one at least, or a pool without accelerators")  # fmt: skip
+
+
 def cloud_storage_install(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Servers of our own whose software nobody says where to get, or that nothing would set up."""
     for path, item, _, service, _ in sold(plan, catalog):
@@ -116,5 +133,6 @@ CHECKS = (
     cloud_local_disks,
     cloud_spot_limit,
     cloud_ways_unused,
+    cloud_managed_nodes,
     cloud_storage_install,
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
-from ....catalog import Catalog, StorageService
+from ....catalog import Catalog, Machine, StorageService
 from ....catalog.storage_service import Deployment
 from ....errors import Finding, nearest
+from ....primitives.quantity import Size
 from ....spec import Storage
 from ...cloud.model import CloudStorage
 from ...cloud.storage import deployment_of, fits, rate_text, size_of, step_of
@@ -33,9 +34,11 @@ def sold(plan: Plan, catalog: Catalog) -> Iterator[Sold]:
 def cloud_storage_deployment(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A deployment the product does not have."""
     for path, item, _, service, deployment in sold(plan, catalog):
+        reason = service.cannot.get(item.deployment or "")
         if item.deployment and deployment is None:
             yield Finding("cloud-storage-deployment", "error", f"{path}.deployment",
-                          f"{service.name} has no deployment {item.deployment!r}",
+                          f"{service.name} has no deployment {item.deployment!r}" if reason is None else
+                          f"{service.name} {item.deployment} is not built here: {reason}",
                           nearest(item.deployment, [known.name for known in service.deployments]))  # fmt: skip
 
 
@@ -63,9 +66,14 @@ def cloud_storage_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             yield Finding(
                 "cloud-storage-size", "warning", f"{path}.capacity",
                 f"{item.capacity} is no size of {service.name} {deployment.name}"
-                + (f" (steps of {step})" if step else "") + f": {size.to('GiB'):g} GiB are bought",
-                f"write {size.to('GiB'):g} GiB",
+                + (f" (steps of {step})" if step else "") + f": {_gib(size)} are bought",
+                f"write {_gib(size)}",
             )  # fmt: skip
+
+
+def _gib(size: Size) -> str:
+    """The size as the provider sells it, to the last digit."""
+    return f"{size.ceil('GiB')} GiB"
 
 
 def cloud_storage_throughput(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -101,13 +109,17 @@ def cloud_storage_throughput(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 def cloud_storage_option(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Options the product does not have, and values they do not take."""
     for path, item, product, service, deployment in sold(plan, catalog):
-        known = {*service.options, *service.option_values, *([service.fabric.option] if service.fabric else ()),
+        known = {*service.options, *service.option_values, *service.option_ranges,
+                 *([service.fabric.option] if service.fabric else ()),
                  *([service.install.source, service.install.token] if service.install else ()),
                  *([service.name_option] if service.name_option else ()),
                  *(rule.needs for rule in service.option_rules if rule.needs)}  # fmt: skip
         for name, value in item.options.items():
-            values = service.option_values.get(name)
-            if name not in known:
+            values, bounds = service.option_values.get(name), service.option_ranges.get(name)
+            if bounds and (not _positive(value) or not bounds[0] <= int(value) <= bounds[1]):
+                yield Finding("cloud-storage-option", "error", f"{path}.options.{name}", f"{name} cannot be {value!r}",
+                              f"take a number from {bounds[0]} to {bounds[1]}")  # fmt: skip
+            elif name not in known:
                 yield Finding("cloud-storage-option", "error", f"{path}.options.{name}",
                               f"{service.name} has no option {name!r}", nearest(name, known))  # fmt: skip
             elif values and value not in values:
@@ -124,9 +136,10 @@ def cloud_storage_rule(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Options that do not go together, and options that want another one beside them."""
     for path, item, product, service, _ in sold(plan, catalog):
         for rule in service.option_rules:
-            if not rule.holds(product.options):
+            if not rule.holds({**product.options, "linked": item.import_from is not None}):
                 continue
-            said = ", ".join(f"{name} {value}" for name, value in rule.when.items())
+            said = ", ".join("import_from" if name == "linked" else f"{name} {value}"
+                             for name, value in rule.when.items())  # fmt: skip
             place = f"{path}.options.{rule.needs or rule.without or next(iter(rule.when))}"
             if rule.needs and not _positive(item.options.get(rule.needs)):
                 found = item.options.get(rule.needs)
@@ -152,9 +165,12 @@ def cloud_storage_fabric(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for path, item, product, service, deployment in sold(plan, catalog):
         rule = service.fabric
         if rule is None or deployment is None:
+            if item.fabric is not None:
+                yield Finding("cloud-storage-fabric", "warning", f"{path}.fabric",
+                              f"{service.name} is reached over the ordinary network only", "leave it out")  # fmt: skip
             continue
-        place = f"{path}.options.{rule.option}"
-        asked = item.options.get(rule.option)
+        place = f"{path}.fabric" if item.fabric else f"{path}.options.{rule.option}"
+        asked = item.options.get(rule.option, True if item.fabric else None)
         step, size = rule.steps.get(rate_text(product.per_tib)), product.capacity
         if asked and deployment.name not in rule.deployments:
             yield Finding("cloud-storage-fabric", "error", place,
@@ -165,18 +181,43 @@ def cloud_storage_fabric(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                           f"which sizes go with {rule.kind} at {rate_text(product.per_tib)} for each TiB is not known",
                           f"known for {', '.join(rule.steps) or 'none'}")  # fmt: skip
         elif step is not None and size is not None and not fits(rule, product.per_tib, size):
-            more = f"{(step * -(-size.base // step.base)).to('GiB'):g} GiB"
+            more = _gib(step * -(-size.base // step.base))
             said = (f"sizes with {rule.kind} at {rate_text(product.per_tib)} for each TiB are multiples of "
-                    f"{step.to('GiB'):g} GiB, it has {size.to('GiB'):g} GiB")  # fmt: skip
+                    f"{_gib(step)}, it has {_gib(size)}")  # fmt: skip
             if asked:
                 yield Finding("cloud-storage-fabric", "error", place, said,
-                              f"set capacity: {more}, or leave {rule.option} out")  # fmt: skip
+                              f"set capacity: {more}, or leave {place.rpartition('.')[2]} out")  # fmt: skip
             elif asked is None and rule.option in product.options and size > step:
                 yield Finding("cloud-storage-fabric", "note", f"{path}.capacity",
                               f"{said}: it is reached without {rule.kind}", f"write {more}")  # fmt: skip
 
 
+def cloud_storage_servers(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Servers of our own that are too few, or have no disks inside for the data."""
+    for path, _, product, service, _ in sold(plan, catalog):
+        for host in plan.cloud.hosts_of("storage") if plan.cloud else ():
+            if host.storage != product.name:
+                continue
+            if service.min_servers and host.count < service.min_servers:
+                yield Finding("cloud-storage-servers", "error", f"{path}.servers.count",
+                              f"{host.count} servers, {service.name} needs {service.min_servers}",
+                              f"take {service.min_servers} or more, or leave it out")  # fmt: skip
+            if service.local_disks and not _disks(host.machine):
+                known = map(catalog.machine, catalog.names("machines"))
+                fitting = [one.name for one in known
+                           if one.provider == plan.site.kind and _disks(one) and not one.accelerators]  # fmt: skip
+                yield Finding("cloud-storage-servers", "error", f"{path}.servers.machine",
+                              f"{service.name} keeps data on disks inside its servers, {host.machine.name} has none "
+                              "that are known", f"take one of {', '.join(fitting)}")  # fmt: skip
+
+
+def _disks(machine: Machine) -> bool:
+    """Whether disks inside it are known."""
+    return any(disk.role == "scratch" for disk in machine.disks) or bool(machine.instance and machine.instance.local)
+
+
 CHECKS = (
+    cloud_storage_servers,
     cloud_storage_deployment,
     cloud_storage_size,
     cloud_storage_throughput,

@@ -11,6 +11,11 @@ from .security import Walls, to_prefixes
 __all__ = ["endpoints_of"]
 
 
+_BOTH = ("s3",)
+"""Services with endpoints of both kinds. EC2 takes the names of one with an interface for callers from outside only,
+which wants a gateway beside it, unless it is told not to."""
+
+
 def endpoints_of(work: Work, network: Network, walls: Walls) -> None:
     """Every endpoint of the plan. A gateway joins our route tables: the user's network has none of them."""
     for service, kind in sorted(work.cloud.network.endpoints.items()):
@@ -47,6 +52,7 @@ def _interface(work: Work, network: Network, walls: ec2.SecurityGroup, service: 
         service_name=_service(work, service),
         vpc_endpoint_type="Interface",
         private_dns_enabled=True,
+        dns_options={"private_dns_only_for_inbound_resolver_endpoint": False} if service in _BOTH else None,
         subnet_ids=one_a_zone,
         security_group_ids=[walls.id],
         tags=work.tags(f"endpoint-{service}"),

@@ -62,7 +62,7 @@ def walls_for(work: Work, plan: CloudStorage, network: Network, walls: Walls) ->
 
 def log_of(work: Work, name: str) -> cloudwatch.LogGroup:
     """Where FSx writes: it insists on how the name begins."""
-    return log_group(work, f"storage-{name}-logs", prefix=f"/aws/fsx/{work.name}-{name}-")
+    return log_group(work, f"storage-{name}-logs", prefix=f"/aws/fsx/{work.child(name, 'log-group')}-")
 
 
 def needed(value: _Q | None, plan: CloudStorage, what: str) -> _Q:

@@ -50,7 +50,8 @@ def role_of(
 ) -> RoleOf:
     """A role that ``service`` takes, with statements of our own and the provider's policies by name."""
     condition = {"Condition": when} if when else {}
-    trust = {"Effect": "Allow", "Action": list(assume), "Principal": {"Service": service}, **condition}
+    principal = work.cloud.principals.get(service, service)
+    trust = {"Effect": "Allow", "Action": list(assume), "Principal": {"Service": principal}, **condition}
     role = iam.Role(
         work.child(f"{key}-role", "role"),
         assume_role_policy=pulumi.Output.json_dumps({"Version": _VERSION, "Statement": [trust]}),

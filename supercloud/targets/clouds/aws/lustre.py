@@ -39,7 +39,7 @@ def lustre_of(
         deployment_type=deployment.removesuffix(_HDD),
         storage_capacity=capacity.ceil("GiB"),
         storage_type="HDD" if deployment.endswith(_HDD) else "SSD",
-        drive_cache_type="NONE" if deployment.endswith(_HDD) else None,
+        drive_cache_type=_text(options, "drive-cache"),
         per_unit_storage_throughput=plan.per_tib.ceil("MB/s") if plan.per_tib and persistent else None,
         file_system_type_version=_text(options, "version"),
         data_compression_type=_text(options, "compression"),

@@ -9,7 +9,6 @@ from ....spec.scheduler import Partition
 from .conf import Lines, Value, joined, span
 from .given import is_dynamic, release_of, slurm_of, usable_memory
 from .gres import accelerator_units
-from .power import prepaid
 from .topology import default_locality, partition_locality
 from .topology_cloud import cloud_domain
 
@@ -27,6 +26,7 @@ def _partition(plan: Plan, partition: Partition) -> dict[str, Value]:
     slurm = slurm_of(plan)
     max_time = min(partition.max_time or slurm.max_time, slurm.max_time)
     pools = [plan.pool(name) for name in partition.pools]
+    prepaid = plan.cloud is not None and all(plan.cloud.prepaid(pool.name) for pool in pools)
     key = "Exclusive" if release_of(plan).abilities.exclusive_key else "OverSubscribe"
     exclusive: dict[str, Value] = {key: "NODE" if key == "Exclusive" else "EXCLUSIVE"} if partition.exclusive else {}
     return {
@@ -38,7 +38,7 @@ def _partition(plan: Plan, partition: Partition) -> dict[str, Value]:
         "MaxNodes": partition.max_nodes,
         "PriorityTier": partition.priority if partition.priority != 1 else None,
         "AllowAccounts": joined(partition.accounts) if slurm.accounting else None,
-        "SuspendTime": "INFINITE" if all(prepaid(plan, pool.name) for pool in pools) else None,
+        "SuspendTime": "INFINITE" if prepaid else None,
         **_shares(pools),
         **exclusive,
         **_topology(plan, partition),

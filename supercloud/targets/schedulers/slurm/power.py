@@ -5,12 +5,10 @@ from __future__ import annotations
 from ....plan.model import Plan
 from .conf import Value
 
-__all__ = ["PROGRAMS", "power_settings", "prepaid"]
+__all__ = ["PROGRAMS", "power_settings"]
 
 # Where the boot bundle is on the controllers.
 PROGRAMS = "/opt/supercloud/boot"
-
-_PREPAID = ("reservation", "reservation-group", "capacity-block")
 
 
 def power_settings(plan: Plan) -> dict[str, Value]:
@@ -29,9 +27,3 @@ def power_settings(plan: Plan) -> dict[str, Value]:
         "PrivateData": "cloud",
         "DebugFlags": "Power",
     }
-
-
-def prepaid(plan: Plan, pool: str) -> bool:
-    """Whether all capacity of a pool is paid for, used or not: switching its nodes off would save nothing."""
-    groups = plan.cloud.groups_of(pool) if plan.cloud else ()
-    return bool(groups) and all(group.capacity.kind in _PREPAID for group in groups)

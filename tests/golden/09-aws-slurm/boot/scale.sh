@@ -178,6 +178,25 @@ astray() { # nodes that are off and have lost their place, as after a change of 
     done
 }
 
+keep() { # the first nodes of a pool that always has some: Slurm does not switch them off, in releases that can be told so
+    local pool least name now wanted='' kept=()
+    while read -r pool least; do
+        for name in "${nodes[@]}"; do
+            [ "$least" -gt 0 ] || break
+            [ "${pool_of[$name]}" = "$pool" ] || continue
+            kept+=("$name") least=$((least - 1))
+        done
+    done < <(awk '!/^#/ { least[$2] += $6 } END { for (pool in least) print pool, least[pool] }' "$here/groups.txt" | sort)
+    [ -z "${kept[*]}" ] || wanted=$(folded "${kept[@]}" | paste -sd,)
+    now=$(scontrol show config | sed -n 's/^SuspendExcNodes *= *//p') || return 0
+    [ "${now/(null)/}" != "$wanted" ] || return 0
+    if scontrol update SuspendExcNodes="$wanted" >/dev/null 2>&1; then log "never switched off: ${wanted:-none}"
+    elif [ "$(cat "$state/kept" 2>/dev/null)" != "$wanted" ]; then
+        log "this release of Slurm switches off $wanted too: it cannot be told not to"
+        echo "$wanted" >"$state/kept"
+    fi
+}
+
 pardon() { # a node that did not come is down with a reason; after a while it may be tried again
     local file node
     for file in "$state"/failed/*; do
@@ -276,7 +295,9 @@ refusals() { # groups whose instances do not come because the cloud has none: sh
     local key have reason
     for key in "${groups[@]}"; do
         have=$(count "${instances_of[$key]}")
-        [ "${size_of[$key]}" -gt "$have" ] && [ -e "$state/asked/$key" ] || continue
+        [ "${size_of[$key]}" -gt "$have" ] || continue
+        # the size it was made with, or was given by hand: what is refused counts from now on
+        [ -e "$state/asked/$key" ] || touch "$state/asked/$key"
         reason=$(cloud_refused "$key" "$(stat -c %Y "$state/asked/$key")") || continue
         refused "$key" "$reason"
         if cloud_resize "$key" "$have" >/dev/null; then size_of[$key]=$have; else log "$key: cannot be shrunk to $have"; fi
@@ -328,6 +349,7 @@ pass() {
     vanished
     leave
     astray
+    keep
     pardon
     names
     refusals

@@ -31,7 +31,7 @@ STATE_LABEL=''
 TOPOLOGY=''
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=60842113d82d0cfaf9aafbab7f533edb39fa4a6a9ee672122d9a4194055eb01f
+DIGEST=89d9afa94f4d565509f05cce54ba00290be271ef8039a0ec0955ecc0351ab504
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
@@ -118,10 +118,10 @@ cloud_refused() { # GROUP SINCE
         [[ $message =~ [Cc]apacity|LimitExceeded|Unsupported ]] && [ "$(date -d "$began" +%s)" -ge "$2" ] && echo "$message" && break
     done | grep .
 }
-cloud_terminate() { # GROUP INSTANCE: the group shrinks with it, so nothing takes its place
-    local said
-    said=$(aws autoscaling terminate-instance-in-auto-scaling-group --region "$REGION" --instance-id "$2" \
-        --should-decrement-desired-capacity 2>&1) && return
+cloud_terminate() { # GROUP INSTANCE: the group shrinks with it, so nothing takes its place; where it has its least, a new one does
+    local said end=(aws autoscaling terminate-instance-in-auto-scaling-group --region "$REGION" --instance-id "$2")
+    said=$("${end[@]}" --should-decrement-desired-capacity 2>&1) && return
+    if [[ $said == *"min size"* ]] && said=$("${end[@]}" --no-should-decrement-desired-capacity 2>&1); then return; fi
     [[ $said == *"not found"* ]] || { echo "$said" >&2; return 1; }
 }
 CLOUD

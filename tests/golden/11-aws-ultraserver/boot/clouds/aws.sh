@@ -82,9 +82,9 @@ cloud_refused() { # GROUP SINCE
         [[ $message =~ [Cc]apacity|LimitExceeded|Unsupported ]] && [ "$(date -d "$began" +%s)" -ge "$2" ] && echo "$message" && break
     done | grep .
 }
-cloud_terminate() { # GROUP INSTANCE: the group shrinks with it, so nothing takes its place
-    local said
-    said=$(aws autoscaling terminate-instance-in-auto-scaling-group --region "$REGION" --instance-id "$2" \
-        --should-decrement-desired-capacity 2>&1) && return
+cloud_terminate() { # GROUP INSTANCE: the group shrinks with it, so nothing takes its place; where it has its least, a new one does
+    local said end=(aws autoscaling terminate-instance-in-auto-scaling-group --region "$REGION" --instance-id "$2")
+    said=$("${end[@]}" --should-decrement-desired-capacity 2>&1) && return
+    if [[ $said == *"min size"* ]] && said=$("${end[@]}" --no-should-decrement-desired-capacity 2>&1); then return; fi
     [[ $said == *"not found"* ]] || { echo "$said" >&2; return 1; }
 }

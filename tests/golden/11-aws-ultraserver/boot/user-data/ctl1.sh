@@ -31,7 +31,7 @@ STATE_LABEL='sc-ctl1'
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=70ce4cb306249040a43edcea414a2848769d85f1b845a1fe37a9f5f116be3020
+DIGEST=3bb61a226490658a094c5f31475169814a0b480d717e0af476e3949fa9f12031
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
@@ -118,10 +118,10 @@ cloud_refused() { # GROUP SINCE
         [[ $message =~ [Cc]apacity|LimitExceeded|Unsupported ]] && [ "$(date -d "$began" +%s)" -ge "$2" ] && echo "$message" && break
     done | grep .
 }
-cloud_terminate() { # GROUP INSTANCE: the group shrinks with it, so nothing takes its place
-    local said
-    said=$(aws autoscaling terminate-instance-in-auto-scaling-group --region "$REGION" --instance-id "$2" \
-        --should-decrement-desired-capacity 2>&1) && return
+cloud_terminate() { # GROUP INSTANCE: the group shrinks with it, so nothing takes its place; where it has its least, a new one does
+    local said end=(aws autoscaling terminate-instance-in-auto-scaling-group --region "$REGION" --instance-id "$2")
+    said=$("${end[@]}" --should-decrement-desired-capacity 2>&1) && return
+    if [[ $said == *"min size"* ]] && said=$("${end[@]}" --no-should-decrement-desired-capacity 2>&1); then return; fi
     [[ $said == *"not found"* ]] || { echo "$said" >&2; return 1; }
 }
 CLOUD

@@ -1,0 +1,51 @@
+"""Names that two things of a cloud site would share: one of them could not be made, or not be found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ....catalog import Catalog
+from ....errors import Finding
+from ....spec import SlurmScheduler
+from ...cloud.model import CloudPlan
+from ...model import Plan
+from .given import cloud_of
+
+__all__ = ["CHECKS"]
+
+
+def cloud_name_clash(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Machines that would answer to one name, and an object store that is called like the cluster's own."""
+    for cloud, _, _ in cloud_of(plan, catalog):
+        seen: dict[str, str] = {}
+        for name, what, path in _names(plan, cloud):
+            other = seen.setdefault(name, what)
+            if other is not what:
+                yield Finding("cloud-name-clash", "error", path, f"{name} is the name of {other} and of {what}",
+                              "choose another")  # fmt: skip
+        for index, item in enumerate(plan.spec.storage):
+            if item.kind == "object" and item.name == cloud.state_bucket:
+                yield Finding("cloud-name-clash", "error", f"storage[{index}].name",
+                              f"the bucket with the cluster's configuration is called {item.name}",
+                              "choose another")  # fmt: skip
+
+
+def _names(plan: Plan, cloud: CloudPlan) -> Iterator[tuple[str, str, str]]:
+    """(name, what is called so, path of who said it), those that the spec cannot choose first."""
+    declared = plan.spec.scheduler
+    for host in cloud.hosts_of("login"):
+        yield from ((name, "a login", "scheduler.login.count") for name in host.hosts)
+    if cloud.database:
+        yield cloud.database.host, "the accounting database", "scheduler.managed_database"
+    if isinstance(declared, SlurmScheduler):
+        for index, controller in enumerate(declared.controllers):
+            yield controller.name, f"controller {index + 1}", f"scheduler.controllers[{index}].name"
+        if cloud.hosts_of("database") and declared.database:
+            yield declared.database.name, "the host of slurmdbd", "scheduler.database.name"
+    for index, item in enumerate(plan.spec.storage):
+        for host in cloud.hosts_of("storage"):
+            if host.storage == item.name:
+                yield from ((name, f"a server of {item.name}", f"storage[{index}].name") for name in host.hosts)
+
+
+CHECKS = (cloud_name_clash,)
