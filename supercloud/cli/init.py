@@ -71,9 +71,8 @@ def _onprem(facts: Catalog, machine: Machine, location: str | None) -> dict[str,
 def _cloud(facts: Catalog, machine: Machine, region: str | None) -> dict[str, Any]:
     from ..catalog import Prices, Provider, Region
 
-    if machine.provider not in facts.names("providers"):
-        raise InputError(f"{machine.name} is a machine of {machine.provider}, whose resources cannot be made yet")
-    provider = cast(Provider, facts.get("providers", machine.provider))
+    known_cloud = machine.provider in facts.names("providers")
+    provider = cast(Provider, facts.get("providers", machine.provider)) if known_cloud else None
     instance, kinds = machine.instance, machine.capacity_kinds
     if region is None:
         sellers = [
@@ -84,10 +83,11 @@ def _cloud(facts: Catalog, machine: Machine, region: str | None) -> dict[str, An
         prices = cast(Prices, facts.get("prices", machine.name)) if machine.name in facts.names("prices") else None
         known = [(price.price, name) for name in sellers if prices and (price := prices.at(name, "on-demand"))]
         if not sellers:
-            why = provider.unlisted.get(instance.family, "") if instance else ""
+            why = provider.unlisted.get(instance.family, "") if provider and instance else ""
             raise InputError(f"no region is known to sell {machine.name}{why and ': ' + why}; say --region")
         region = min(known)[1] if known else min(sellers)
-    way = next((item for item in provider.capacity if item.kind in kinds), None) if "on-demand" not in kinds else None
+    ways = provider.capacity if provider and "on-demand" not in kinds else ()
+    way = next((item for item in ways if item.kind in kinds), None)
     fabric = next((item.kind for item in machine.adapters if item.role == "compute"), None)
     return {
         "region": region,
