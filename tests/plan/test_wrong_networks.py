@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from plan.test_cures import cures, findings, put
+from plan.test_hall_cures import cures, findings, put
 from plan.test_management_addresses import COMPUTE, IN_BAND, MANAGEMENT
 
 from supercloud.plan.checks.networks import _shared
