@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from hypothesis import given
-from hypothesis import strategies as st
+from jobs.engines.kubernetes_jobs import PLAN, env_of, job_of, main_of
 from samples import ROOT
 
 from supercloud.errors import EngineError
 from supercloud.jobs.cures import changed
 from supercloud.jobs.engines.kubernetes.arrays import task
-from supercloud.jobs.engines.kubernetes.container import _ONE, _SEVERAL, _START, verbatim
-from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.engines.kubernetes.names import Ref, object_name
 from supercloud.jobs.links import Links, links_of
 from supercloud.jobs.placement import Placement, Refusal, place, why_not
@@ -27,70 +21,12 @@ from supercloud.plan.kubernetes.names import resource_of, topology_of
 from supercloud.plan.model import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec import JobSpec
-from supercloud.spec.fleet import Connection
 from supercloud.spec.loader import loads
 from supercloud.targets import render
 
 sys.path.append(str(ROOT / "tests" / "targets" / "kubernetes"))
 
 from kube_specs import ELSEWHERE, VARIANTS, by_kind, objects_of, planned  # noqa: E402
-
-PLAN = """
-name: pod
-site: {kind: onprem, location: stockholm}
-scheduler: {kind: kubernetes, version: "1.36"}
-pools:
-  - {name: train, machine: dgx-h100, nodes: 64, fabrics: [compute]}
-  - {name: nvl, machine: dgx-gb200, nodes: 36, fabrics: [domains]}
-  - {name: cut, machine: dgx-h100, nodes: 2, slicing: {mig: {1g.10gb: 7}}}
-  - {name: cpu, machine: cpu-6740e, nodes: 3}
-fabrics:
-  - {name: compute, kind: infiniband, shape: rail-optimized, switch: nvidia-qm9700}
-  - {name: domains, kind: infiniband, shape: rail-optimized, switch: nvidia-qm9700}
-storage:
-  - {name: scratch, kind: lustre, capacity: 2 PiB, tier: best, mount: /scratch}
-tenants: [{name: llm, share: 1, priority: high}]
-"""
-
-
-@pytest.fixture(scope="module")
-def kubernetes() -> Plan:
-    return resolve(loads(PLAN))
-
-
-@pytest.fixture
-def made(kubernetes: Plan, tmp_path: Path) -> Callable[..., dict[str, Any]]:
-    """The object of a job from its fields."""
-
-    def make(plan: Plan = kubernetes, key: str = "key", **fields: Any) -> dict[str, Any]:
-        said = {"name": "job", "command": ["train"], "image": "registry.example.com/a:1", "tenant": "llm"}
-        if "script" in fields:
-            del said["command"]
-        job = JobSpec.model_validate(said | fields)
-        at = place(job, plan)
-        assert isinstance(at, Placement), at
-        assert Placement.of_json(at.to_json()) == at
-        engine = KubernetesEngine(Connection(engine="kubernetes", context="lab"), tmp_path)
-        submission = engine.prepare(job, at, key)
-        assert submission.argv == ("kubectl", "--context=lab", "create", "--filename=-")
-        body: dict[str, Any] = yaml.safe_load(submission.stdin)
-        return body
-
-    return make
-
-
-def job_of(body: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = body["spec"]["replicatedJobs"][0]["template"]["spec"]
-    return found
-
-
-def main_of(body: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = job_of(body)["template"]["spec"]["containers"][0]
-    return found
-
-
-def env_of(body: dict[str, Any]) -> dict[str, str]:
-    return {item["name"]: item.get("value", "") for item in main_of(body)["env"]}
 
 
 def test_a_gang_in_a_tenants_queue(made: Callable[..., dict[str, Any]]) -> None:
@@ -318,62 +254,6 @@ def test_a_checkpoint_must_lie_on_a_file_system(made: Callable[..., dict[str, An
     lost = JobSpec.model_validate({"name": "j", "command": ["x"], "checkpoint": {"path": "/scratchy"}})
     answers = place(lost, kubernetes)
     assert isinstance(answers, tuple) and "is on no file system" in answers[0].reason
-
-
-def expanded(text: str, known: dict[str, str]) -> str:
-    """What the kubelet makes of a text: its rules, in the words of the API's documentation."""
-    out, at = "", 0
-    while at < len(text):
-        if text.startswith("$$", at):
-            out, at = out + "$", at + 2
-        elif text.startswith("$(", at) and (end := text.find(")", at)) > 0 and text[at + 2 : end] in known:
-            out, at = out + known[text[at + 2 : end]], end + 1
-        else:
-            out, at = out + text[at], at + 1
-    return out
-
-
-@given(st.text(st.sampled_from("$()ab{}`'\" \\;|&"), max_size=30))
-def test_no_text_is_filled_in_by_the_kubelet(text: str) -> None:
-    assert expanded(verbatim(text), {"a": "FILLED", "b": "FILLED"}) == text
-
-
-def run(shell: str, argv: list[str], **env: str) -> subprocess.CompletedProcess[str]:
-    told = {"PATH": "/usr/bin:/bin", "NODE_RANK": "1", "SUPERCLOUD_EPOCH_BEFORE": "10000", "SUPERCLOUD_RESTART": "2"}
-    return subprocess.run(["sh", "-c", shell, "sh", *argv], env=told | env, capture_output=True, text=True, timeout=30)
-
-
-def test_a_program_gets_its_words_as_they_are() -> None:
-    said = "$(touch /hacked) 'quoted' \"twice\" \\ ; exit 1"
-    script = 'echo "$RANK $LOCAL_RANK $SUPERCLOUD_EPOCH $1"'
-    done = run(_START + _ONE, ["sh", "-c", script, "sh", said])
-    assert (done.returncode, done.stdout) == (0, f"1 0 10003 {said}\n")
-
-
-@pytest.mark.parametrize(("starts", "epoch"), [("", "10003"), ("1", "10003"), ("4", "10006")])
-def test_an_epoch_counts_launches_restarts_and_what_its_queue_resumed(starts: str, epoch: str) -> None:
-    done = run(_START + _ONE, ["sh", "-c", "echo $SUPERCLOUD_EPOCH"], SUPERCLOUD_STARTS=starts)
-    assert done.stdout == f"{epoch}\n"
-
-
-def test_what_commits_checkpoints_is_brought_along(made: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
-    env = {item["name"]: item.get("value", "") for item in main_of(made(checkpoint={"path": "/scratch/a"}))["env"]}
-    assert env["SUPERCLOUD_COMMIT"].startswith("/dev/shm/")
-    said = {"SUPERCLOUD_COMMIT": str(tmp_path / "commit"), "SUPERCLOUD_CHECKPOINT": str(tmp_path / "saved"),
-            "SUPERCLOUD_COMMIT_TEXT": expanded(env["SUPERCLOUD_COMMIT_TEXT"], env)}  # fmt: skip
-    script = 'echo state >"$1/new"; "$SUPERCLOUD_COMMIT" commit step "$1/new"; echo "${SUPERCLOUD_COMMIT_TEXT-none}"'
-    done = run(_START + _ONE, ["sh", "-c", script, "sh", str(tmp_path)], **said)
-    assert done.stdout.splitlines() == [f"{tmp_path}/saved/0000010003-00000001-step", "none"], done.stderr
-    assert (tmp_path / "saved" / "0000010003-00000001-step").read_text() == "state\n"
-
-
-def test_several_tasks_of_a_pod_end_together() -> None:
-    show = run(_START + _SEVERAL, ["sh", "-c", "echo $RANK $LOCAL_RANK"], LOCAL_WORLD_SIZE="2")
-    assert sorted(show.stdout.splitlines()) == ["2 0", "3 1"] and show.returncode == 0
-    fails = run(
-        _START + _SEVERAL, ["sh", "-c", '[ "$LOCAL_RANK" = 0 ] && exec sleep 300; exit 5'], LOCAL_WORLD_SIZE="2"
-    )
-    assert fails.returncode == 5
 
 
 def test_names_follow_from_keys_and_have_room_for_pods() -> None:

@@ -1,0 +1,36 @@
+"""A cluster of every kind of pool, and parts of the objects that its jobs become."""
+
+from __future__ import annotations
+
+from typing import Any
+
+PLAN = """
+name: pod
+site: {kind: onprem, location: stockholm}
+scheduler: {kind: kubernetes, version: "1.36"}
+pools:
+  - {name: train, machine: dgx-h100, nodes: 64, fabrics: [compute]}
+  - {name: nvl, machine: dgx-gb200, nodes: 36, fabrics: [domains]}
+  - {name: cut, machine: dgx-h100, nodes: 2, slicing: {mig: {1g.10gb: 7}}}
+  - {name: cpu, machine: cpu-6740e, nodes: 3}
+fabrics:
+  - {name: compute, kind: infiniband, shape: rail-optimized, switch: nvidia-qm9700}
+  - {name: domains, kind: infiniband, shape: rail-optimized, switch: nvidia-qm9700}
+storage:
+  - {name: scratch, kind: lustre, capacity: 2 PiB, tier: best, mount: /scratch}
+tenants: [{name: llm, share: 1, priority: high}]
+"""
+
+
+def job_of(body: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = body["spec"]["replicatedJobs"][0]["template"]["spec"]
+    return found
+
+
+def main_of(body: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = job_of(body)["template"]["spec"]["containers"][0]
+    return found
+
+
+def env_of(body: dict[str, Any]) -> dict[str, str]:
+    return {item["name"]: item.get("value", "") for item in main_of(body)["env"]}

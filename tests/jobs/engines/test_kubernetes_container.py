@@ -1,0 +1,71 @@
+"""What runs within a pod: words as they are, ranks, epochs, the helper that commits checkpoints."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jobs.engines.kubernetes_jobs import main_of
+
+from supercloud.jobs.engines.kubernetes.container import _ONE, _SEVERAL, _START, verbatim
+
+
+def expanded(text: str, known: dict[str, str]) -> str:
+    """What the kubelet makes of a text: its rules, in the words of the API's documentation."""
+    out, at = "", 0
+    while at < len(text):
+        if text.startswith("$$", at):
+            out, at = out + "$", at + 2
+        elif text.startswith("$(", at) and (end := text.find(")", at)) > 0 and text[at + 2 : end] in known:
+            out, at = out + known[text[at + 2 : end]], end + 1
+        else:
+            out, at = out + text[at], at + 1
+    return out
+
+
+@given(st.text(st.sampled_from("$()ab{}`'\" \\;|&"), max_size=30))
+def test_no_text_is_filled_in_by_the_kubelet(text: str) -> None:
+    assert expanded(verbatim(text), {"a": "FILLED", "b": "FILLED"}) == text
+
+
+def run(shell: str, argv: list[str], **env: str) -> subprocess.CompletedProcess[str]:
+    told = {"PATH": "/usr/bin:/bin", "NODE_RANK": "1", "SUPERCLOUD_EPOCH_BEFORE": "10000", "SUPERCLOUD_RESTART": "2"}
+    return subprocess.run(["sh", "-c", shell, "sh", *argv], env=told | env, capture_output=True, text=True, timeout=30)
+
+
+def test_a_program_gets_its_words_as_they_are() -> None:
+    said = "$(touch /hacked) 'quoted' \"twice\" \\ ; exit 1"
+    script = 'echo "$RANK $LOCAL_RANK $SUPERCLOUD_EPOCH $1"'
+    done = run(_START + _ONE, ["sh", "-c", script, "sh", said])
+    assert (done.returncode, done.stdout) == (0, f"1 0 10003 {said}\n")
+
+
+@pytest.mark.parametrize(("starts", "epoch"), [("", "10003"), ("1", "10003"), ("4", "10006")])
+def test_an_epoch_counts_launches_restarts_and_what_its_queue_resumed(starts: str, epoch: str) -> None:
+    done = run(_START + _ONE, ["sh", "-c", "echo $SUPERCLOUD_EPOCH"], SUPERCLOUD_STARTS=starts)
+    assert done.stdout == f"{epoch}\n"
+
+
+def test_what_commits_checkpoints_is_brought_along(made: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    env = {item["name"]: item.get("value", "") for item in main_of(made(checkpoint={"path": "/scratch/a"}))["env"]}
+    assert env["SUPERCLOUD_COMMIT"].startswith("/dev/shm/")
+    said = {"SUPERCLOUD_COMMIT": str(tmp_path / "commit"), "SUPERCLOUD_CHECKPOINT": str(tmp_path / "saved"),
+            "SUPERCLOUD_COMMIT_TEXT": expanded(env["SUPERCLOUD_COMMIT_TEXT"], env)}  # fmt: skip
+    script = 'echo state >"$1/new"; "$SUPERCLOUD_COMMIT" commit step "$1/new"; echo "${SUPERCLOUD_COMMIT_TEXT-none}"'
+    done = run(_START + _ONE, ["sh", "-c", script, "sh", str(tmp_path)], **said)
+    assert done.stdout.splitlines() == [f"{tmp_path}/saved/0000010003-00000001-step", "none"], done.stderr
+    assert (tmp_path / "saved" / "0000010003-00000001-step").read_text() == "state\n"
+
+
+def test_several_tasks_of_a_pod_end_together() -> None:
+    show = run(_START + _SEVERAL, ["sh", "-c", "echo $RANK $LOCAL_RANK"], LOCAL_WORLD_SIZE="2")
+    assert sorted(show.stdout.splitlines()) == ["2 0", "3 1"] and show.returncode == 0
+    fails = run(
+        _START + _SEVERAL, ["sh", "-c", '[ "$LOCAL_RANK" = 0 ] && exec sleep 300; exit 5'], LOCAL_WORLD_SIZE="2"
+    )
+    assert fails.returncode == 5

@@ -1,0 +1,75 @@
+"""Rails of pods: addresses of their own, and adapters that somebody else drives."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any
+
+import pytest
+from kube_specs import ONPREM, by_kind, objects_of, planned
+
+from supercloud.plan.kubernetes.fabrics import reaches
+from supercloud.plan.network.server_links import server_ends
+from supercloud.primitives.addresses import AddressRun
+from supercloud.targets import render
+
+H100 = {"name": "train", "machine": "dgx-h100", "nodes": 64, "fabrics": ["compute"]}
+BOTH = [H100, H100 | {"name": "dev", "nodes": 4, "slicing": {"shards": 2}}]
+
+
+@pytest.mark.parametrize("changes", [
+    {}, {"pools": BOTH}, {"pools": [H100 | {"nodes": 300}]},
+    {"storage": [{"name": "s", "kind": "lustre", "capacity": "50 TB", "mount": "/s", "fabric": "compute",
+                  "servers": {"machine": "dgx-h100", "count": 4}}]},
+])  # fmt: skip
+def test_pods_take_no_address_of_a_node_or_a_server(changes: dict[str, Any]) -> None:
+    """nv-ipam gives a block to each node in any order: none may hold what hosts on the same rail have."""
+    plan = planned(changes)
+    assert plan.networks
+    pools = by_kind(objects_of(render(plan, "kubernetes")), "IPPool")
+    blocks = [ipaddress.ip_network(item["spec"]["subnet"]) for item in pools.values()]
+    assert len(blocks) == len(set(blocks)) == 8 * len(plan.pools)
+    assert not any(one.overlaps(other) for index, one in enumerate(blocks) for other in blocks[:index])
+    rails = [subnet.block for subnet in plan.networks.subnets if subnet.role == "rail"]
+    nodes = sum(pool.nodes for pool in plan.pools)
+    hosts = [AddressRun(rail, 0, nodes) for rail in rails]
+    taken = {ipaddress.ip_address(run[index]) for run in hosts for index in range(nodes)}
+    taken |= {
+        ipaddress.ip_address(end.address) for end in server_ends(plan.fabrics[0], plan.networks.served("compute"))
+    }
+    for item, block in zip(pools.values(), blocks, strict=True):
+        assert any(block.subnet_of(rail) for rail in rails) and not any(address in block for address in taken)
+        [term] = item["spec"]["nodeSelector"]["nodeSelectorTerms"]
+        [rule] = term["matchExpressions"]
+        served = sum(plan.pool(name).nodes for name in rule["values"])
+        assert block.num_addresses - 2 >= served * item["spec"]["perNodeBlockSize"]
+
+
+def test_rails_without_room_for_pods_are_said() -> None:
+    fabrics = [ONPREM["fabrics"][0] | {"subnet": "172.16.0.0/21"}]  # 256 addresses a rail, all of them for nodes
+    plan = planned({"fabrics": fabrics})
+    [finding] = [item for item in plan.findings if item.check == "kubernetes-rail-addresses"]
+    assert (finding.level, finding.path) == ("warning", "fabrics[0].subnet")
+    items = objects_of(render(plan, "kubernetes"))
+    assert not by_kind(items, "IPPool")
+    assert all("ipam" not in item["spec"] for item in by_kind(items, "HostDeviceNetwork").values())
+
+
+@pytest.mark.parametrize("machine, model", [("gaudi3-8", "Gaudi 3"), ("mi355x-8gpu", "Pollara 400")])
+def test_adapters_of_another_maker_get_no_driver_of_nvidia(machine: str, model: str) -> None:
+    fabric = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}
+    pools = [{"name": "train", "machine": machine, "nodes": 16, "fabrics": ["compute"]}]
+    plan = planned({"pools": pools, "fabrics": [fabric]})
+    assert not plan.errors, plan.errors
+    bundle = render(plan, "kubernetes")
+    kinds = {item["kind"] for item in objects_of(bundle)}
+    assert "NicClusterPolicy" not in kinds and "network-operator" not in bundle["charts.lock.yaml"]
+    [reach] = reaches(plan, plan.pools[0])
+    assert (reach.way, reach.resources, reach.host_network) == ("host", {}, True)
+    [finding] = [item for item in plan.findings if item.check == "kubernetes-adapters"]
+    assert model in finding.problem and finding.path == "pools[0].machine"
+    mixed = [*pools, {"name": "nv", "machine": "dgx-h100", "nodes": 16, "fabrics": ["other"]}]
+    both = planned({"pools": mixed, "fabrics": [fabric, fabric | {"name": "other"}]})
+    [policy] = by_kind(objects_of(render(both, "kubernetes")), "NicClusterPolicy").values()
+    [rule] = policy["spec"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert rule["matchExpressions"][0]["values"] == ["nv"]
