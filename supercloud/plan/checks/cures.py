@@ -10,7 +10,7 @@ from ..model import Plan, RackGroup
 
 __all__ = ["circuits_for", "nodes_within", "rack_place"]
 
-# A rack takes no more cords than this.
+# More circuits than this are not advised: no limit of any rack, only where the search for a number ends.
 _MOST_CIRCUITS = 12
 
 

@@ -19,10 +19,10 @@ def cloud_name_clash(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for cloud, _, _ in cloud_of(plan, catalog):
         seen: dict[str, str] = {}
         for name, what, path in _names(plan, cloud):
-            other = seen.setdefault(name, what)
-            if other is not what:
-                yield Finding("cloud-name-clash", "error", path, f"{name} is the name of {other} and of {what}",
+            if name in seen:
+                yield Finding("cloud-name-clash", "error", path, f"{name} is the name of {seen[name]} and of {what}",
                               "choose another")  # fmt: skip
+            seen.setdefault(name, what)
         for index, item in enumerate(plan.spec.storage):
             if item.kind == "object" and item.name == cloud.state_bucket:
                 yield Finding("cloud-name-clash", "error", f"storage[{index}].name",
