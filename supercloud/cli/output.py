@@ -27,6 +27,12 @@ def result_json(value: Any) -> None:
 
 def note(text: str) -> None:
     """Something beside the answer: progress, what to do next."""
+    _print_message(text)
+
+
+def _print_message(text: str) -> None:
+    """Write to stderr, after all that stdout got before: in a pipe stdout is buffered and stderr is not."""
+    sys.stdout.flush()
     print(text, file=sys.stderr)
 
 
@@ -42,6 +48,8 @@ def columns(rows: Iterable[Sequence[str]]) -> list[str]:
 def findings(found: Iterable[Finding], stream: Any = None) -> None:
     """Findings, one after the other, coloured where a person reads."""
     out = stream or sys.stdout
+    if out is sys.stderr:
+        sys.stdout.flush()  # as in _print_message
     colour = out.isatty() and "NO_COLOR" not in os.environ
     for finding in found:
         level = f"\033[{_COLOURS[finding.level]}m{finding.level}\033[0m" if colour else finding.level
@@ -51,8 +59,8 @@ def findings(found: Iterable[Finding], stream: Any = None) -> None:
 def fail(error: SupercloudError) -> int:
     """Say an error on stderr and return its exit code."""
     if isinstance(error, InputError) and error.findings:
-        print(f"supercloud: {error.args[0]}", file=sys.stderr)
+        _print_message(f"supercloud: {error.args[0]}")
         findings(error.findings, sys.stderr)
     else:
-        print(f"supercloud: {error}", file=sys.stderr)
+        _print_message(f"supercloud: {error}")
     return error.exit_code
