@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+
+from polling import wait_for
 
 PRELOAD = "/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so"
 _HEAD = re.compile(r'(Switch|Hca) (\d+) "(.*)"')
@@ -96,11 +98,13 @@ def simulated(folder: Path, network: str, host: str) -> Iterator[Running]:
             stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     try:
-        end = time.monotonic() + 30
-        while "Max" not in (folder / "ibsim.log").read_text(errors="replace"):
-            assert ibsim.poll() is None and time.monotonic() < end, (folder / "ibsim.log").read_text()
-            time.sleep(0.05)
-        time.sleep(0.5)
+        log_text = partial((folder / "ibsim.log").read_text, errors="replace")
+
+        def is_ready() -> bool:
+            assert ibsim.poll() is None, log_text()
+            return "Max" in log_text() and Path("/proc/net/unix").read_text().count(socket_of(folder)) > 0
+
+        wait_for("ibsim listens", is_ready, interval=0.05, show=log_text)
         yield Running(folder, host)
     finally:
         ibsim.kill()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import frr_tools
 import pytest
 from frr_lab import run
+from polling import wait_for
 
 import supercloud as sc
 
@@ -87,8 +87,12 @@ def server(site: Path) -> Iterator[str]:
          f"--dhcp-leasefile={site}/leases", f"--pid-file={site}/pid", "--log-dhcp"],
         stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    time.sleep(1)
-    assert daemon.poll() is None, "dnsmasq ended at once: run dnsmasq --test on its file"
+
+    def listens() -> bool:
+        assert daemon.poll() is None, "dnsmasq ended at once: run dnsmasq --test on its file"
+        return ":67 " in run("ip", "netns", "exec", f"{name}s", "ss", "-lun")
+
+    wait_for("dnsmasq listens", listens)
     yield name
     daemon.terminate()
     daemon.wait(10)

@@ -281,10 +281,10 @@ def test_the_loss_of_a_spine_is_survived(clos: frr_lab.Lab) -> None:
     def wrong() -> list[str]:
         return (wrong_routes(clos, without=spine) + wrong_servers(clos, without=spine))[:5]
 
-    frr_lab.eventually("routes go round the spine", wrong, 30)
+    frr_lab.eventually("routes go round the spine", wrong)
     after = next_hops(clos, leaf_of(clos), clos.views[far_leaf(clos)].loopback)
     clos.start_switch(spine)
-    frr_lab.eventually("routes come back", lambda: (wrong_routes(clos) + wrong_servers(clos))[:5], 60)
+    frr_lab.eventually("routes come back", lambda: (wrong_routes(clos) + wrong_servers(clos))[:5])
     out, _ = pinging.communicate(timeout=60)
     received = int(out.split(" received")[0].split(", ")[-1])
     assert (before, after) == (3, 2)

@@ -129,7 +129,7 @@ def answers(wires: Wires) -> list[Answer]:
 
 
 def test_a_whole_fabric_and_then_with_faults(wires: Wires) -> None:
-    eventually("everybody is heard", lambda: wires.not_heard(wires.links)[:3], 120)
+    eventually("everybody is heard", lambda: wires.not_heard(wires.links)[:3])
     for answer in answers(wires):
         assert answer.differences == () and answer.checked == answer.links == len(wires.links)
     there = dict(wires.links)
@@ -145,7 +145,7 @@ def test_a_whole_fabric_and_then_with_faults(wires: Wires) -> None:
         wires.join(one, there[one])
         wires.join(other, there[other])
     del there[up]
-    eventually("everybody is heard again", lambda: wires.not_heard(there)[:3], 120)
+    eventually("everybody is heard again", lambda: wires.not_heard(there)[:3])
     found = answers(wires)
     for answer in found:
         assert [item.kind for item in answer.differences] == ["swapped", "swapped", "missing"], answer.differences

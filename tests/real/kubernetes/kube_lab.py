@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from kube_certificates import ADMIN, Certificates, made, token_of
 from kube_managers import Managers, documents
 from kube_nodes import Node
 from kube_processes import Processes
+from polling import wait_for
 
 from supercloud.jobs.engines.kubernetes.api import Api, Cluster, Refusal
 
@@ -163,18 +163,18 @@ class Lab:
         for path in paths:
             self.api.delete(path, {"propagationPolicy": "Background"})
         for path in paths:
-            self.until(lambda path=path: not list(self.api.pages(path)), 60)  # type: ignore[misc]
+            self.until(lambda path=path: not list(self.api.pages(path)))  # type: ignore[misc]
 
     @staticmethod
-    def until(question: Callable[[], Any], seconds: float = 30.0) -> Any:
-        """The answer, as soon as it is true."""
-        end = time.monotonic() + seconds
-        while True:
+    def until(question: Callable[[], Any]) -> Any:
+        """The answer, as soon as it is true; a refusal of the API server is an answer that is not."""
+        refused: list[Refusal] = []
+
+        def ask() -> Any:
             try:
-                answer = question()
-            except Refusal:
-                answer = None
-            if answer:
-                return answer
-            assert time.monotonic() < end, "it never became true"
-            time.sleep(0.05)
+                return question()
+            except Refusal as refusal:
+                refused[:] = [refusal]
+                return None
+
+        return wait_for("the answer is true", ask, interval=0.05, show=lambda: refused or "an answer that is not true")

@@ -35,6 +35,6 @@ def run(pod: Json, check: bool = True) -> str:
     known = variables(pod)
     container = pod["spec"]["containers"][0]
     words = [expanded(word, known) for word in (*container["command"], *container.get("args", ()))]
-    done = subprocess.run(words, env={"PATH": "/usr/bin:/bin", **known}, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(words, env={"PATH": "/usr/bin:/bin", **known}, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 or not check, done.stderr
     return done.stdout

@@ -12,7 +12,8 @@ import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 
-_PATIENCE = 90.0  # seconds
+from polling import wait_for
+
 _GRACE = 3.0  # the API server drains watches for a minute once etcd is gone; its state is thrown away anyway
 
 
@@ -45,11 +46,12 @@ class Processes:
 
     def ready(self, name: str, url: str, token: str = "") -> None:
         """Wait until a program answers 200."""
-        end = time.monotonic() + _PATIENCE
-        while not _answers(url, token):
-            died = self.running[name].poll() is not None
-            assert not died and time.monotonic() < end, f"{name} is not ready:\n{self.log(name)}"
-            time.sleep(0.05)
+
+        def is_ready() -> bool:
+            assert self.running[name].poll() is None, f"{name} ended:\n{self.log(name)}"
+            return _answers(url, token)
+
+        wait_for(f"{name} is ready", is_ready, interval=0.05, show=lambda: self.log(name))
 
     def log(self, name: str, lines: int = 30) -> str:
         """The end of what it printed."""

@@ -171,7 +171,7 @@ class World:
             found = self.record(number)
             return found if found.state == state and found.attempt >= attempt else None
 
-        reached: JobRecord = self.lab.until(look, 90)
+        reached: JobRecord = self.lab.until(look)
         return reached
 
     def objects(self, number: int) -> Json:
@@ -196,7 +196,7 @@ class World:
                            and not pod["metadata"].get("deletionTimestamp"))  # fmt: skip
             return found if len(found) == count else None
 
-        return list(self.lab.until(look, 60))
+        return list(self.lab.until(look))
 
     def groups(self, level: str, hosts: list[str]) -> dict[str, int]:
         """Groups of a level that hosts lie in, by the labels of the real nodes, with the number of hosts in each."""

@@ -190,7 +190,7 @@ def _job(name: str, pods: int, level: str = "", **labels: str) -> Json:
 def test_a_gang_is_placed_within_one_unit(lab: Lab, labelled: str) -> None:
     """Labels, taints, topology, flavor, quota and queues agree: only then do all pods run, and under one unit."""
     lab.api.post("/apis/batch/v1/namespaces/llm/jobs", _job("near", 32, "su"))
-    pods = lab.until(lambda: _running(lab, 32), 60)
+    pods = lab.until(lambda: _running(lab, 32))
     nodes = {item["metadata"]["name"]: item["metadata"]["labels"] for item in lab.api.pages("/api/v1/nodes")}
     units = {nodes[pod["spec"]["nodeName"]][level_label("su")] for pod in pods}
     assert len(units) == 1 and len({pod["spec"]["nodeName"] for pod in pods}) == 32

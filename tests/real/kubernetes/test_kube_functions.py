@@ -33,7 +33,7 @@ def call(cluster: World, executor: Executor) -> Callable[..., Call]:
 
     def made(function: Any, *args: Any) -> Call:
         there = executor.submit(function, *args)
-        pods = cluster.lab.until(lambda: len(found := list(cluster.lab.api.pages(PODS))) == 2 and found, 60)
+        pods = cluster.lab.until(lambda: len(found := list(cluster.lab.api.pages(PODS))) == 2 and found)
         printed = "".join(run(pod, check=False) for pod in pods)
         lines = [f"2026-01-01T00:00:{number:02d}.000000000Z stdout F {line}\n"
                  for number, line in enumerate(printed.splitlines())]  # fmt: skip

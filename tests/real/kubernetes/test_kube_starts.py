@@ -62,7 +62,7 @@ def test_what_is_preempted_and_resumed_has_a_higher_epoch(cluster: World) -> Non
         return found.attempt if len(told) == 64 and set(told) == {found.attempt} else 0
 
     # 5 where Kueue missed the node as well and took back the others: one more start, one more number
-    assert cluster.lab.until(settled, 120) in (4, 5)
+    assert cluster.lab.until(settled) in (4, 5)
 
 
 def test_tasks_of_an_array_count_for_themselves(cluster: World) -> None:
@@ -78,11 +78,11 @@ def test_tasks_of_an_array_count_for_themselves(cluster: World) -> None:
                 (found[name],) = {int(run(pod)) for pod in live}
         return found
 
-    assert set(cluster.lab.until(lambda: len(told()) == 3 and told(), 60).values()) == {1}
+    assert set(cluster.lab.until(lambda: len(told()) == 3 and told()).values()) == {1}
     high = cluster.submit(name="high", accelerators=H100 | {"count": 128}, priority="high")
     cluster.reaches(high, "RUNNING")
     cluster.supercloud("cancel", str(high))
-    again = cluster.lab.until(lambda: len(now := told()) == 3 and 2 in now.values() and now, 60)
+    again = cluster.lab.until(lambda: len(now := told()) == 3 and 2 in now.values() and now)
     assert sorted(again.values()).count(2) < 3, "those that were left alone go on under their epoch"
     assert cluster.record(job).state == "RUNNING"
 

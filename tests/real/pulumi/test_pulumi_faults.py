@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable
 from subprocess import Popen
@@ -10,20 +9,24 @@ from subprocess import Popen
 import pytest
 from engine import Engine, kill
 from offline.faults import Fault
+from polling import wait_for
 from runbook import mend, recover
 from subjects import TOY, Subject
 
 NO_CAPACITY = "InsufficientCapacity: there is none left in us-east-1a"
 
 
-def until(question: Callable[[], object], process: Popen[str] | None = None, seconds: float = 240.0) -> None:
+def until(question: Callable[[], object], process: Popen[str] | None = None) -> None:
     """Wait for something to come true, as long as the process runs that is to bring it about."""
-    end = time.monotonic() + seconds
-    while not question():
+
+    def ask() -> object:
+        if answer := question():
+            return answer
         if process and process.poll() is not None:
             pytest.fail(f"it ended before that:\n{process.stdout.read() if process.stdout else ''}")
-        assert time.monotonic() < end, "it never came true"
-        time.sleep(0.02)
+        return None
+
+    wait_for("the answer is true", ask, interval=0.02)
 
 
 def urns(engine: Engine) -> Counter[str]:

@@ -7,10 +7,12 @@ import json
 import os
 import socket
 import subprocess
-import time
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from polling import wait_for
 
 FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
@@ -32,15 +34,13 @@ class Browser:
         self.root = f"http://127.0.0.1:{port}"
         options = {"args": [*FLAGS, f"--user-data-dir={profile}"], "binary": "/usr/bin/chromium"}
         wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
-        for attempt in range(60):
-            try:
-                self.session = ""
-                made = self._ask("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
-                break
-            except ConnectionError:
-                time.sleep(0.1 + attempt / 100)
-        else:
-            raise ConnectionError("chromedriver does not answer")
+        self.session = ""
+
+        def begin() -> Any:
+            with suppress(ConnectionError):
+                return self._ask("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
+
+        made = wait_for("chromedriver answers", begin)
         self.session = f"/session/{made['sessionId']}"
 
     def _ask(self, method: str, path: str, body: Any = None) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from lab import Lab
+from polling import PATIENCE
 from rendered import expand
 
 PAIR = re.compile(r"(\w+)=(\S*)")
@@ -42,7 +43,7 @@ def job(lab: Lab, number: str) -> dict[str, str]:
     return records(lab.run(["scontrol", "-o", "show", "job", number]).stdout)[0]
 
 
-def wait_job(lab: Lab, number: str, state: str, *, reason: str = "", timeout: float = 60) -> dict[str, str]:
+def wait_job(lab: Lab, number: str, state: str, *, reason: str = "", timeout: float = PATIENCE) -> dict[str, str]:
     """Wait until a job is in a state, and for a reason where one is given."""
     seen: dict[str, str] = {}
 

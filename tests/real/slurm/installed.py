@@ -25,7 +25,7 @@ class Slurm:
 def installed(rootfs: Path) -> Slurm:
     """The Slurm in a root folder."""
     said = subprocess.run(
-        ["chroot", rootfs, "slurmctld", "-V"], capture_output=True, text=True, check=True, timeout=30
+        ["chroot", rootfs, "slurmctld", "-V"], capture_output=True, text=True, check=True, timeout=120
     ).stdout
     match = re.search(r"\d+\.\d+\.\d+", said)
     assert match, f"slurmctld -V in {rootfs} said {said!r}"

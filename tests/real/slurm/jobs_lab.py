@@ -12,6 +12,7 @@ from typing import Any
 from bundles import written
 from installed import Slurm
 from lab import Lab
+from polling import PATIENCE
 
 __all__ = ["NODES", "Jobs", "cluster_lab", "contract", "spec_of"]
 
@@ -55,7 +56,7 @@ class Jobs:
         words = ("submit", "/home/lab/job.yaml", "--on", f"/home/lab/{on}.yaml", *words)
         return int(self.lab.supercloud(*words, env=self.env).stdout)
 
-    def wait(self, *numbers: int, timeout: float = 120) -> dict[int, str]:
+    def wait(self, *numbers: int, timeout: float = PATIENCE) -> dict[int, str]:
         """Wait for jobs with one command; how each ended."""
         words = ["wait", *map(str, numbers)]
         done = self.lab.supercloud(*words, timeout=timeout, check=False, env=self.env)

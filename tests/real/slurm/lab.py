@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Self
 
 from overlay import ALWAYS, as_cloud, overlay
+from polling import PATIENCE, wait_for
 from product import CHECKOUT, Product
 from rendered import Rendered, expand
 from world import LabError, World
@@ -80,7 +81,7 @@ class Lab(World):
 
     # --- starting and ending daemons
 
-    def start(self, nodes: str = "all", *, accounts: str = "accounts.sh", timeout: float = 60) -> None:
+    def start(self, nodes: str = "all", *, accounts: str = "accounts.sh", timeout: float = PATIENCE) -> None:
         """Start accounting if the bundle has it, run its accounts script, start the controller and nodes.
 
         ``nodes`` is "all", "" for none, or a host list. Returns when slurmctld answers: nodes come later.
@@ -93,7 +94,7 @@ class Lab(World):
         self.start_controller(timeout=timeout)
         self.start_nodes(nodes)
 
-    def start_accounting(self, *, timeout: float = 60) -> None:
+    def start_accounting(self, *, timeout: float = PATIENCE) -> None:
         """Start MariaDB and slurmdbd, and wait until they answer."""
         primary = self.controllers[0]
         self.run("/lab/bin/service.sh mariadb")
@@ -104,7 +105,7 @@ class Lab(World):
         self._watched["slurmdbd"] = (primary, "slurmdbd")
         self.wait_answer("slurmdbd", "sacctmgr -n list cluster", timeout=timeout)
 
-    def start_controller(self, host: str = "", *, arguments: str = "", timeout: float = 60) -> None:
+    def start_controller(self, host: str = "", *, arguments: str = "", timeout: float = PATIENCE) -> None:
         """Start slurmctld on a controller host, the primary by default, and wait until it answers."""
         host = host or self.controllers[0]
         log = self._controller_log(host)
@@ -124,7 +125,7 @@ class Lab(World):
         mark = "touch" if configless else "rm -f"
         marks = f"cd /lab/node && mkdir -p $names && {mark} $(printf '%s/configless ' $names)"
         self.run(marks, env={"names": " ".join(names)})
-        self.run(["/lab/bin/nodes.sh", arguments, *names], timeout=60 + len(names))
+        self.run(["/lab/bin/nodes.sh", arguments, *names], timeout=PATIENCE + len(names))
         self._watched.update({name: (name, "slurmd") for name in names})
 
     def kill_node(self, name: str, *, only: str = "") -> None:
@@ -168,7 +169,7 @@ class Lab(World):
         self,
         *args: str,
         user: str = "lab",
-        timeout: float = 60,
+        timeout: float = PATIENCE,
         check: bool = True,
         env: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
@@ -178,7 +179,7 @@ class Lab(World):
         return self.run(command, user=user, timeout=timeout, check=check, env=variables)
 
     def on(
-        self, host: str, command: str, *, timeout: float = 60, check: bool = True
+        self, host: str, command: str, *, timeout: float = PATIENCE, check: bool = True
     ) -> subprocess.CompletedProcess[str]:
         """Run a command as root on a node or backup controller: its network, name, spool and log folders."""
         return self.run(["/lab/bin/on-host.sh", host, "bash", "-c", command], timeout=timeout, check=check)
@@ -202,7 +203,7 @@ class Lab(World):
 
     # --- waiting
 
-    def wait_nodes(self, nodes: str, count: int, state: str = "idle", *, timeout: float = 60) -> None:
+    def wait_nodes(self, nodes: str, count: int, state: str = "idle", *, timeout: float = PATIENCE) -> None:
         """Wait until at least ``count`` of these nodes are in exactly this state."""
         seen: dict[str, str] = {}
 
@@ -216,23 +217,24 @@ class Lab(World):
         except LabError as error:
             raise LabError(f"{error}\n--- states\n{seen}") from None
 
-    def wait_answer(self, what: str, command: str, *, timeout: float = 60) -> None:
+    def wait_answer(self, what: str, command: str, *, timeout: float = PATIENCE) -> None:
         """Wait until a command succeeds."""
         self.wait_for(f"{what} answers", lambda: self.run(command, check=False).returncode == 0, timeout=timeout)
 
     def wait_for(
-        self, what: str, happened: Callable[[], object], *, timeout: float = 60, interval: float = 0.05
+        self, what: str, happened: Callable[[], object], *, timeout: float = PATIENCE, interval: float = 0.05
     ) -> None:
         """Wait for a condition; raise with the logs when time is up, and at once when a daemon has died."""
-        end = time.monotonic() + timeout
-        while True:
+
+        def ask() -> object:
             if dead := self.dead():  # asked first: with no controller, Slurm's commands take 20 s to say so
                 raise self.error(f"{', '.join(dead)} died while the lab waited for: {what}")
-            if happened():
-                return
-            if time.monotonic() > end:
-                raise self.error(f"not within {timeout} s: {what}")
-            time.sleep(interval)
+            return happened()
+
+        try:
+            wait_for(what, ask, seconds=max(timeout, PATIENCE), interval=interval)
+        except AssertionError as late:
+            raise self.error(str(late)) from None
 
     def dead(self) -> list[str]:
         """The log names of daemons that were started, were not killed by the test, and are gone."""

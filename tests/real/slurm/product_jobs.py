@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lab import Lab
+from polling import PATIENCE
 
 
 def submit(lab: Lab, spec: Path, text: str) -> int:
@@ -34,7 +35,7 @@ def record(lab: Lab, number: int) -> dict[str, Any]:
     return next(row for row in rows if row["id"] == number)
 
 
-def wait(lab: Lab, number: int, timeout: float = 60) -> tuple[int, str]:
+def wait(lab: Lab, number: int, timeout: float = PATIENCE) -> tuple[int, str]:
     """``supercloud wait``: exit code and what it says of the end."""
     done = lab.supercloud("wait", str(number), timeout=timeout, check=False)
     return done.returncode, done.stdout.strip()

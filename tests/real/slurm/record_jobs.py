@@ -101,7 +101,7 @@ def record(slurm: Slurm) -> None:
         lab.run(["scancel", recorder.refs["cancelled"]])
         for node in ("train-0001", "train-0002"):
             lab.kill_node(node)
-        lab.wait_for("a node is lost", lambda: job(lab, recorder.refs["lost"])["Restarts"] == "1", timeout=120)
+        lab.wait_for("a node is lost", lambda: job(lab, recorder.refs["lost"])["Restarts"] == "1")
         recorder.record("queue-lost", commands.in_queue())
         recorder.ended("long", "cancelled", "lost-for-good")
         recorder.record("accounts", commands.in_accounting(list(recorder.refs.values())))

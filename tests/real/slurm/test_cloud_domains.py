@@ -15,9 +15,9 @@ def test_a_block_is_one_domain(slurm_new: Slurm, tmp_path_factory: pytest.TempPa
         lab.run("echo spine-1 >/lab/cloud/groups/train-spot/network")
         lab.boot_controller()
         number = sbatch(lab, "--gpus-per-node=2", "-N1", "-w", "train-0003", "--wrap", "sleep 60")
-        lab.wait_nodes("train-0004", 1, "idle", timeout=120)  # its domain's other machine is the block's other node
+        lab.wait_nodes("train-0004", 1, "idle")  # its domain's other machine is the block's other node
         assert len(lab.instances("train-spot")) == 2  # until it has been idle for too long
-        wait_job(lab, number, "RUNNING", timeout=120)
+        wait_job(lab, number, "RUNNING")
         place = "network:root:spine-1:rack-1,scale-up:train-d2"  # said after the node has joined
         lab.wait_for("its place", lambda: named(lab, "node train-0003", "NodeName")["train-0003"]["Topology"] == place)
         nodes = named(lab, "node train-[0001-0004]", "NodeName")

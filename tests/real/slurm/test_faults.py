@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import product_jobs
@@ -11,6 +10,7 @@ from answers import accounted, clear, hosts, job, named, sbatch, wait_job
 from bundles import Declared, written
 from installed import Slurm
 from lab import Lab
+from polling import check_stays
 
 SPEC = """\
 name: faulty
@@ -111,7 +111,7 @@ def test_a_job_of_a_crashed_node_is_queued_again_and_completes(cluster: Declared
         seen.append((row["state"], row["attempt"], accounted(lab, ref)))
         return bool(row["attempt"] == 2)
 
-    lab.wait_for("the store says that it is queued again", put_back, timeout=90, interval=0.5)
+    lab.wait_for("the store says that it is queued again", put_back, interval=0.5)
     assert seen[-1][0] == "QUEUED"
     # Accounting tells of the attempt that ended, while the job lives on: whoever asks it first is misled.
     assert seen[-1][2] == "NODE_FAIL"
@@ -163,7 +163,7 @@ def test_a_prolog_that_fails_drains_its_node_and_the_job_runs_elsewhere(cluster:
 def test_an_accelerator_that_is_gone_drains_its_node_until_somebody_mends_it(lab: Lab) -> None:
     bad = "train-0003"
     in_slurmd(lab, bad, LOSE_A_DEVICE)
-    lab.wait_for("the health check drains it", lambda: "DRAIN" in node(lab, bad)["State"], timeout=30)
+    lab.wait_for("the health check drains it", lambda: "DRAIN" in node(lab, bad)["State"])
     assert reason(lab, bad) == "health-check: 7 of 8 accelerators: no /dev/nvidia7"
     every = ["-A", "llm", "-N8", "--gpus-per-node=8", "--wrap", "true"]
     number = sbatch(lab, *every)
@@ -171,11 +171,11 @@ def test_an_accelerator_that_is_gone_drains_its_node_until_somebody_mends_it(lab
     lab.run(["scancel", number])
 
     lab.run(["scontrol", "update", f"NodeName={bad}", "State=RESUME"])  # too early: it is drained again
-    lab.wait_for("it is drained again", lambda: "DRAIN" in node(lab, bad)["State"], timeout=30)
+    lab.wait_for("it is drained again", lambda: "DRAIN" in node(lab, bad)["State"])
 
     in_slurmd(lab, bad, MEND)
-    time.sleep(4)  # a check passes, and the node stays with its operator
-    assert "DRAIN" in node(lab, bad)["State"]
+    # a check passes, and the node stays with its operator
+    check_stays("it is drained", lambda: "DRAIN" in node(lab, bad)["State"], 4)
     lab.run(["scontrol", "update", f"NodeName={bad}", "State=RESUME"])
     wait_job(lab, sbatch(lab, *every), "COMPLETED")
 
@@ -189,6 +189,6 @@ def test_a_job_that_comes_before_the_check_is_not_started_without_its_accelerato
     lab.wait_for(f"job {busy} has begun", lambda: bad in asleep(lab))
     in_slurmd(lab, bad, LOSE_A_DEVICE)
     number = sbatch(lab, "-A", "llm", "--requeue", "-w", bad, "--gpus-per-node=1", "--wrap", "true")
-    lab.wait_for("the job is put back", lambda: job(lab, number)["Restarts"] == "1", timeout=30)
+    lab.wait_for("the job is put back", lambda: job(lab, number)["Restarts"] == "1")
     assert reason(lab, bad) == "health-check: 7 of 8 accelerators: no /dev/nvidia7"
     in_slurmd(lab, bad, MEND)

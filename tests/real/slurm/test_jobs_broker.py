@@ -135,8 +135,8 @@ def test_work_of_a_lost_node_goes_on_elsewhere(jobs: Jobs, lab: Lab) -> None:
     number, ref = begun(jobs, lab, "lost")
     victim = sorted(hosts(job(lab, ref)["NodeList"]))[2]
     lab.kill_node(victim)
-    lab.wait_for("Slurm has put it back", lambda: job(lab, ref)["Restarts"] == "1", timeout=90, interval=0.5)
-    lab.wait_for("it moves", lambda: "goes to cloud" in serve(lab, "--move-after", "1"), timeout=90, interval=1)
+    lab.wait_for("Slurm has put it back", lambda: job(lab, ref)["Restarts"] == "1", interval=0.5)
+    lab.wait_for("it moves", lambda: "goes to cloud" in serve(lab, "--move-after", "1"), interval=1)
     assert jobs.wait(number)[number].startswith("COMPLETED")
     row = jobs.record(number)
     assert (row["engine"], row["launch"], row["tries"]) == ("local", 1, 2)
@@ -151,7 +151,7 @@ def test_work_of_a_silent_cluster_goes_on_elsewhere_and_its_old_copy_is_fenced(j
               "SUPERCLOUD_STATE=/home/lab/supercloud-state", str(lab.product.command), "serve", "/home/lab/fleet.yaml",
               "--every", "0.5", "--lost-after", "1"]  # fmt: skip
     lab.spawn("broker", broker)
-    lab.wait_for("it goes on", lambda: "goes to cloud" in lab.log("broker"), timeout=120, interval=0.5)
+    lab.wait_for("it goes on", lambda: "goes to cloud" in lab.log("broker"), interval=0.5)
     moved = '[ -n "$(ls -d /home/lab/silent/0000010001-*)" ]'
     lab.wait_for("the new copy saves", lambda: lab.run(moved, check=False).returncode == 0, interval=0.5)
     lab.run("touch /home/lab/silent.go")
@@ -161,7 +161,7 @@ def test_work_of_a_silent_cluster_goes_on_elsewhere_and_its_old_copy_is_fenced(j
     lab.start_controller()
     lab.wait_for("the old copy is ended", lambda: accounted(lab, ref).split()[0] in ("CANCELLED", "COMPLETED"),
                  timeout=90, interval=1)  # fmt: skip
-    lab.wait_for("nothing is abandoned any more", lambda: not abandoned(lab), timeout=90, interval=0.5)
+    lab.wait_for("nothing is abandoned any more", lambda: not abandoned(lab), interval=0.5)
     lab.run("kill $(cat /lab/pid/broker)")
     assert jobs.wait(number)[number].startswith("COMPLETED")
     row = jobs.record(number)
@@ -192,5 +192,5 @@ def test_the_broker_is_killed_and_another_goes_on(jobs: Jobs, lab: Lab) -> None:
         rows = {row["id"]: row["state"] for row in jobs.rows()}
         return all(rows[number] == "COMPLETED" for number in numbers)
 
-    lab.wait_for("all are through", through, timeout=180, interval=1)
+    lab.wait_for("all are through", through, interval=1)
     assert all(jobs.logs(number) == "epoch 1\n" for number in numbers), "each ran once"

@@ -17,6 +17,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
+from polling import PATIENCE
+
 HERE = Path(__file__).resolve().parent
 READY = re.compile(r"^ready (\d+)\n", re.MULTILINE)
 USERS = {"root": "/root", "lab": "/home/lab"}
@@ -43,7 +45,7 @@ class World:
             stderr=subprocess.STDOUT,
             start_new_session=True,  # Ctrl-C is for the tests: they end the world
         )
-        said = self._first_words(timeout=60)
+        said = self._first_words(timeout=PATIENCE)
         ready = READY.search(said)
         if not ready:
             self.__exit__()
@@ -70,7 +72,7 @@ class World:
                 os.kill(self.pid, signal.SIGKILL)
         self._process.stdin.close()
         self._process.stdout.close()
-        self._process.wait(timeout=60)
+        self._process.wait(timeout=PATIENCE)
         self.pid = 0
 
     def run(
@@ -78,7 +80,7 @@ class World:
         command: str | Sequence[str],
         *,
         user: str = "root",
-        timeout: float = 60,
+        timeout: float = PATIENCE,
         check: bool = True,
         input: str | bytes | None = None,
         env: Mapping[str, str] | None = None,

@@ -42,7 +42,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.fail("this test needs root: it mounts")
     folder = tmp_path_factory.mktemp("nfs")
     folder.chmod(0o755)
-    subprocess.run(["apt-get", "download", "-q", *PACKAGES], cwd=folder, check=True, capture_output=True, timeout=300)
+    subprocess.run(["apt-get", "download", "-q", *PACKAGES], cwd=folder, check=True, capture_output=True, timeout=1200)
     for package in folder.glob("*.deb"):
         subprocess.run(["dpkg", "-x", package, folder / "root"], check=True)
     return folder / "root"
@@ -85,12 +85,12 @@ def test_every_fstab_is_one(bundle: Bundle, tmp_path: Path) -> None:
     for path in found:
         file = tmp_path / path.replace("/", "-")
         file.write_text(str(bundle[path]))
-        done = subprocess.run(["findmnt", "--verify", "--tab-file", file], capture_output=True, text=True, timeout=30)
+        done = subprocess.run(["findmnt", "--verify", "--tab-file", file], capture_output=True, text=True, timeout=120)
         assert "parse error" not in done.stdout.replace("0 parse errors", ""), done.stdout
         lines = [line for line in file.read_text().splitlines() if line and not line.startswith("#")]
         columns = "SOURCE,TARGET,FSTYPE,OPTIONS"
         listed = subprocess.run(
             ["findmnt", "--fstab", "--tab-file", file, "--noheadings", "--raw", "--output", columns],
-            capture_output=True, text=True, timeout=30, check=True,
+            capture_output=True, text=True, timeout=120, check=True,
         ).stdout.splitlines()  # fmt: skip
         assert listed == [" ".join(line.split()[:4]) for line in lines], path

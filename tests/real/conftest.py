@@ -1,0 +1,99 @@
+"""What runs of the tests on real parts: the essential ones or all, and which of them have passed already."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from pathlib import Path
+
+import history
+import pytest
+
+HERE = Path(__file__).resolve().parent
+RUN = f"{time.strftime('%Y-%m-%dT%H:%M:%S')}-{os.getpid()}"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("real parts")
+    group.addoption("--essential", action="store_true", help="leave out tests marked extended")
+    group.addoption("--reuse-results", action="store_true", help="leave out tests that passed with the same inputs")
+
+
+def part_of(path: str) -> str:
+    """The folder under tests/real that a test belongs to."""
+    return Path(path).resolve().relative_to(HERE).parts[0]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--essential"):
+        _keep(config, items, [item for item in items if item.get_closest_marker("extended") is None])
+    if config.getoption("--reuse-results"):
+        passed = {part: history.passed_with(history.digest_of_inputs(part)) for part in map(_part, items)}
+        kept = [item for item in items if item.nodeid not in passed[_part(item)]]
+        reused = Counter(_part(item) for item in items) - Counter(map(_part, kept))
+        config.stash[REUSED] = dict(reused)
+        _keep(config, items, kept)
+
+
+REUSED = pytest.StashKey[dict[str, int]]()
+FLAKY = pytest.StashKey[dict[str, str]]()
+
+
+def _part(item: pytest.Item) -> str:
+    return part_of(str(item.path))
+
+
+def _keep(config: pytest.Config, items: list[pytest.Item], kept: list[pytest.Item]) -> None:
+    chosen = set(kept)
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = kept
+
+
+class Recorder:
+    """Writes how each test ended; what the first attempt printed stays with it."""
+
+    def __init__(self, config: pytest.Config):
+        self.errors: dict[str, str] = config.stash.setdefault(FLAKY, {})
+        self.seconds: Counter[str] = Counter()
+        self.failed: set[str] = set()
+        self.root = config.rootpath
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        name = report.nodeid
+        self.seconds[name] += report.duration  # type: ignore[assignment]
+        if report.outcome == "rerun":  # type: ignore[comparison-overlap]
+            self.errors.setdefault(name, report.longreprtext)
+            self.failed.discard(name)
+        elif report.failed:
+            self.failed.add(name)
+        if report.when == "teardown":
+            self._write(name)
+
+    def _write(self, name: str) -> None:
+        part = part_of(str(self.root / name.split("::")[0]))
+        inputs, error = history.digest_of_inputs(part), self.errors.get(name, "")
+        passed = name not in self.failed
+        history.append(
+            [history.Outcome(RUN, time.time(), part, name, inputs, passed, self.seconds[name], error[-2000:])]
+        )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "extended: not in the essential tests that CI runs")
+    config.pluginmanager.register(Recorder(config), "real-recorder")
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and sum(session.config.stash.get(REUSED, {}).values()):
+        session.exitstatus = pytest.ExitCode.OK
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for part, number in sorted(config.stash.get(REUSED, {}).items()):
+        terminalreporter.write_line(f"{part}: {number} tests passed before with the same inputs")
+    flaky = config.stash.get(FLAKY, {})
+    if flaky:
+        terminalreporter.section("flaky: needed a second attempt")
+    for name, error in flaky.items():
+        terminalreporter.write_line(f"{name}\n{error[-3000:]}\n")

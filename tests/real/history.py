@@ -1,0 +1,146 @@
+"""The tests on real parts that ran on this machine: what they took, which passed, which passed only when repeated.
+
+One line of JSON a test and run, in the cache folder. From it come the tests that ``make test-real`` need not repeat,
+the table of durations, and the list of flaky tests:
+
+    python tests/real/history.py table          the durations of the last run, in Markdown
+    python tests/real/history.py flaky [RUNS]   the tests that needed a second attempt in the last runs (20)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+__all__ = ["Outcome", "append", "digest_of_inputs", "passed_with", "read"]
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+FILE = Path(os.environ.get("SUPERCLOUD_CACHE") or Path.home() / ".cache" / "supercloud") / "real-tests.jsonl"
+KEPT_DAYS = 7
+"""How long a result counts: packages of distributions change without a change of ours."""
+LINES_KEPT = 20_000
+WHOLE_PROJECT = ("newcomer",)
+"""Parts that run the project's other tests too."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one test ended."""
+
+    run: str
+    """The process that ran it: when it started, and its number."""
+    when: float
+    """Seconds since 1970."""
+    part: str
+    test: str
+    inputs: str
+    passed: bool
+    seconds: float
+    first_error: str = ""
+    """What the first attempt printed, where there was a second."""
+
+
+def append(outcomes: list[Outcome]) -> None:
+    """Add outcomes to the file."""
+    FILE.parent.mkdir(parents=True, exist_ok=True)
+    with FILE.open("a") as file:
+        file.writelines(json.dumps(asdict(item)) + "\n" for item in outcomes)
+
+
+def read() -> list[Outcome]:
+    """All outcomes that are kept, oldest first; lines that another version wrote are left out."""
+    if not FILE.exists():
+        return []
+    lines = FILE.read_text().splitlines()
+    if len(lines) > LINES_KEPT:
+        lines = lines[-LINES_KEPT // 2 :]
+        FILE.write_text("\n".join(lines) + "\n")
+    found = []
+    for line in lines:
+        try:
+            found.append(Outcome(**json.loads(line)))
+        except (TypeError, ValueError):
+            continue
+    return found
+
+
+def passed_with(inputs: str) -> set[str]:
+    """The tests whose last result with these inputs is a pass, not older than ``KEPT_DAYS``."""
+    since = time.time() - KEPT_DAYS * 86_400
+    last = {item.test: item for item in read() if item.inputs == inputs and item.when > since}
+    return {name for name, item in last.items() if item.passed}
+
+
+@cache
+def digest_of_inputs(part: str) -> str:
+    """A digest of all that the result of a part depends on: the project's files, Python, its packages, the system.
+
+    Left out are documents, golden files, benchmarks, other parts, and tests that the part does not run itself.
+    """
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout.split("\0")  # fmt: skip
+    own = "".join(path.read_text(errors="replace") for path in sorted((HERE / part).rglob("*")) if path.suffix == ".py")
+    digest = hashlib.sha256()
+    for name in sorted(filter(None, listed)):
+        if (ROOT / name).is_file() and (part in WHOLE_PROJECT or _is_input(part, name, own)):
+            digest.update(f"{name}\0".encode() + hashlib.sha256((ROOT / name).read_bytes()).digest())
+    packages = sorted(f"{item.name} {item.version}" for item in metadata.distributions())
+    system = [platform.python_version(), platform.machine(), platform.release(), platform.freedesktop_os_release()]
+    digest.update(json.dumps([packages, system], default=str).encode())
+    return digest.hexdigest()[:16]
+
+
+def _is_input(part: str, name: str, own: str) -> bool:
+    path = Path(name)
+    if path.parts[:2] == ("tests", "real"):
+        return len(path.parts) == 3 or path.parts[2] in (part, "machines")
+    if path.parts[0] == "tests":
+        is_test = path.name.startswith("test_")
+        return path.parts[1] not in ("golden", "bench") and (not is_test or path.name in own)
+    return path.suffix != ".md" and path.parts[0] not in ("docs", ".ci")
+
+
+def table() -> str:
+    """The durations of the last result of each test, by part and file."""
+    last = {item.test: item for item in read()}
+    files: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
+    for item in last.values():
+        files[item.part, item.test.split("::")[0]].append(item)
+    rows = ["| part | file | tests | passed | seconds |", "|---|---|---:|---:|---:|"]
+    for (part, file), items in sorted(files.items()):
+        passed, seconds = sum(item.passed for item in items), sum(item.seconds for item in items)
+        rows.append(f"| {part} | {Path(file).name} | {len(items)} | {passed} | {seconds:.0f} |")
+    whole = list(last.values())
+    rows.append(f"| all | | {len(whole)} | {sum(i.passed for i in whole)} | {sum(i.seconds for i in whole):.0f} |")
+    return "\n".join(rows)
+
+
+def flaky(runs: int) -> str:
+    """Tests that passed only at the second attempt, or failed, in the last runs; the most frequent first."""
+    outcomes = read()
+    recent = set(list(dict.fromkeys(item.run for item in outcomes))[-runs:])
+    times: dict[str, list[Outcome]] = defaultdict(list)
+    for item in outcomes:
+        if item.run in recent:
+            times[item.test].append(item)
+    bad = {name: [item for item in items if item.first_error or not item.passed] for name, items in times.items()}
+    rows = [f"{len(bad[name])} of {len(times[name])}  {name}" for name in times if bad[name]]
+    return "\n".join(sorted(rows, key=lambda row: -int(row.split()[0]))) or "none"
+
+
+if __name__ == "__main__":
+    wanted = sys.argv[1:] or ["table"]
+    print(table() if wanted[0] == "table" else flaky(int(wanted[1]) if len(wanted) > 1 else 20))

@@ -1,0 +1,90 @@
+"""The rules that tests on real parts run by: one second attempt, results that are reused, waits that poll."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from samples import ROOT
+
+REAL = ROOT / "tests" / "real"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A project with the rules and one part, whose tests the test writes."""
+    part = tmp_path / "tests" / "real" / "part"
+    part.mkdir(parents=True)
+    for name in ("conftest.py", "history.py"):
+        shutil.copy(REAL / name, part.parent / name)
+    (tmp_path / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+def run(checkout: Path, *options: str) -> tuple[int, str]:
+    env = os.environ | {"SUPERCLOUD_CACHE": str(checkout.parent / "cache")}
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--reruns=1",
+        *options,
+        "tests/real/part",
+    ]
+    ran = subprocess.run(command, cwd=checkout, env=env, capture_output=True, text=True, timeout=120)
+    return ran.returncode, ran.stdout + ran.stderr
+
+
+def test_a_flaky_test_passes_and_is_listed_with_its_first_error(checkout: Path) -> None:
+    (checkout / "tests/real/part/test_a.py").write_text(
+        "tries = []\ndef test_flaky():\n    tries.append(0)\n    assert len(tries) == 2, 'too early'\n"
+        "def test_bad():\n    assert False\n"
+    )
+    code, text = run(checkout)
+    assert code == 1 and "1 failed, 1 passed" in text
+    section = text.split("flaky: needed a second attempt", 1)[1]
+    assert "test_flaky" in section and "too early" in section
+    listed = subprocess.run(
+        [sys.executable, checkout / "tests/real/history.py", "flaky"], capture_output=True, text=True,
+        env={"SUPERCLOUD_CACHE": str(checkout.parent / "cache")},
+    ).stdout  # fmt: skip
+    assert "test_flaky" in listed and "test_bad" in listed
+
+
+def test_a_result_is_reused_while_its_inputs_are_the_same(checkout: Path) -> None:
+    test = checkout / "tests/real/part/test_a.py"
+    test.write_text("import pytest\ndef test_a(): pass\n@pytest.mark.extended\ndef test_b(): pass\n")
+    assert run(checkout, "--essential", "--reuse-results")[1].count("1 passed") == 1
+    code, text = run(checkout, "--essential", "--reuse-results")
+    assert code == 0 and "part: 1 tests passed before with the same inputs" in text
+    assert "1 passed" in run(checkout, "--reuse-results")[1], "the extended one had not run"
+    assert "2 passed" in run(checkout)[1], "without the option nothing is reused"
+    (checkout / "README.md").write_text("a document")
+    assert "2 deselected" in run(checkout, "--reuse-results")[1]
+    (checkout / "product.py").write_text("changed = True")
+    assert "2 passed" in run(checkout, "--reuse-results")[1]
+    test.write_text("def test_a(): assert False\n")
+    assert run(checkout, "--reuse-results")[0] == run(checkout, "--reuse-results")[0] == 1, "a failure is never reused"
+
+
+def _calls(path: Path) -> list[ast.Call]:
+    return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+
+
+@pytest.mark.parametrize("path", sorted(REAL.rglob("*.py")), ids=lambda path: str(path.relative_to(REAL)))
+def test_waits_for_real_parts_poll_and_are_patient(path: Path) -> None:
+    for call in _calls(path):
+        name = ast.unparse(call.func)
+        assert name != "time.sleep" or path.name == "polling.py", f"line {call.lineno}: wait_for(...) of polling.py"
+        for word in call.keywords:
+            if word.arg in ("timeout", "seconds") and isinstance(word.value, ast.Constant) and "urlopen" not in name:
+                assert word.value.value is None or word.value.value >= 60, f"line {call.lineno}: less than a minute"
