@@ -80,7 +80,7 @@ class Recorder:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "extended: not in the essential tests that CI runs")
+    config.addinivalue_line("markers", "extended: on real parts, and not among the essential tests that CI runs")
     config.pluginmanager.register(Recorder(config), "real-recorder")
 
 

@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import platform
-import subprocess
 import sys
 import time
 from collections import defaultdict
@@ -88,19 +87,27 @@ def digest_of_inputs(part: str) -> str:
 
     Left out are documents, golden files, benchmarks, other parts, and tests that the part does not run itself.
     """
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    ).stdout.split("\0")  # fmt: skip
     own = "".join(path.read_text(errors="replace") for path in sorted((HERE / part).rglob("*")) if path.suffix == ".py")
     digest = hashlib.sha256()
-    for name in sorted(filter(None, listed)):
-        if (ROOT / name).is_file() and (part in WHOLE_PROJECT or _is_input(part, name, own)):
+    for name in _files():
+        if part in WHOLE_PROJECT or _is_input(part, name, own):
             digest.update(f"{name}\0".encode() + hashlib.sha256((ROOT / name).read_bytes()).digest())
     packages = sorted(f"{item.name} {item.version}" for item in metadata.distributions())
     system = [platform.python_version(), platform.machine(), platform.release(), platform.freedesktop_os_release()]
     digest.update(json.dumps([packages, system], default=str).encode())
     return digest.hexdigest()[:16]
+
+
+@cache
+def _files() -> list[str]:
+    """The project's files as a clone has them, without generated folders; in order."""
+    found = []
+    for folder, folders, names in os.walk(ROOT):
+        folders[:] = [
+            name for name in folders if not name.startswith(".") and name not in ("out", "dist", "__pycache__")
+        ]
+        found += [os.path.relpath(os.path.join(folder, name), ROOT) for name in names]
+    return sorted(found)
 
 
 def _is_input(part: str, name: str, own: str) -> bool:
@@ -110,7 +117,7 @@ def _is_input(part: str, name: str, own: str) -> bool:
     if path.parts[0] == "tests":
         is_test = path.name.startswith("test_")
         return path.parts[1] not in ("golden", "bench") and (not is_test or path.name in own)
-    return path.suffix != ".md" and path.parts[0] not in ("docs", ".ci")
+    return path.suffix != ".md" and path.parts[0] not in ("docs",)
 
 
 def table() -> str:

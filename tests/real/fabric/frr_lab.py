@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
-from polling import wait_for
+from real.polling import wait_for
 
 from supercloud.plan.model import Plan
 from supercloud.plan.network.model import Underlay

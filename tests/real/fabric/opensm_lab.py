@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from polling import wait_for
+from real.polling import wait_for
 
 PRELOAD = "/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so"
 _HEAD = re.compile(r'(Switch|Hca) (\d+) "(.*)"')

@@ -11,7 +11,7 @@ from pathlib import Path
 import frr_tools
 import pytest
 from frr_lab import run
-from polling import wait_for
+from real.polling import wait_for
 
 import supercloud as sc
 

@@ -22,7 +22,7 @@ from kube_certificates import ADMIN, Certificates, made, token_of
 from kube_managers import Managers, documents
 from kube_nodes import Node
 from kube_processes import Processes
-from polling import wait_for
+from real.polling import wait_for
 
 from supercloud.jobs.engines.kubernetes.api import Api, Cluster, Refusal
 

@@ -12,7 +12,7 @@ import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 
-from polling import wait_for
+from real.polling import wait_for
 
 _GRACE = 3.0  # the API server drains watches for a minute once etcd is gone; its state is thrown away anyway
 

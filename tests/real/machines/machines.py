@@ -16,12 +16,13 @@ import shlex
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self, TypeVar
+
+from real.polling import PATIENCE, wait_for
 
 Thing = TypeVar("Thing")
 Result = TypeVar("Result")
@@ -126,17 +127,22 @@ class Machine:
         if done.returncode:
             raise MachineError(f"{self.name}: {path} was not copied to {target}:\n{done.stdout}")
 
-    def wait(self, command: str, *, timeout: float = 120, user: str | None = None) -> str:
+    def wait(self, command: str, *, timeout: float = PATIENCE, user: str | None = None) -> str:
         """Run a command until it ends with 0, and give what it printed; MachineError tells what it printed last."""
-        limit = time.monotonic() + timeout
-        while True:
-            done = self.run(command, user=user, check=False)
-            if not done.returncode:
-                return done.stdout
-            if time.monotonic() > limit:
-                text = f"{self.name}: not so within {timeout} s: {command}\nlast seen (exit code {done.returncode}):\n"
-                raise MachineError(f"{text}{done.stdout}{done.stderr}")
-            time.sleep(0.5)
+        seen: list[subprocess.CompletedProcess[str]] = []
+
+        def succeeds() -> bool:
+            seen[:] = [self.run(command, user=user, check=False)]
+            return not seen[0].returncode
+
+        def show() -> str:
+            return f"exit code {seen[0].returncode}\n{seen[0].stdout}{seen[0].stderr}"
+
+        try:
+            wait_for(command, succeeds, seconds=timeout, interval=0.5, show=show)
+        except AssertionError as late:
+            raise MachineError(f"{self.name}: {late}") from None
+        return seen[0].stdout
 
     def console(self) -> str:
         """The end of what its console printed, for messages of errors."""

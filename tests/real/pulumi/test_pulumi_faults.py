@@ -9,7 +9,7 @@ from subprocess import Popen
 import pytest
 from engine import Engine, kill
 from offline.faults import Fault
-from polling import wait_for
+from real.polling import wait_for
 from runbook import mend, recover
 from subjects import TOY, Subject
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lab import Lab
-from polling import PATIENCE
+from real.polling import PATIENCE
 from rendered import expand
 
 PAIR = re.compile(r"(\w+)=(\S*)")

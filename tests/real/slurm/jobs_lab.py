@@ -12,7 +12,7 @@ from typing import Any
 from bundles import written
 from installed import Slurm
 from lab import Lab
-from polling import PATIENCE
+from real.polling import PATIENCE
 
 __all__ = ["NODES", "Jobs", "cluster_lab", "contract", "spec_of"]
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Self
 
 from overlay import ALWAYS, as_cloud, overlay
-from polling import PATIENCE, wait_for
 from product import CHECKOUT, Product
+from real.polling import PATIENCE, wait_for
 from rendered import Rendered, expand
 from world import LabError, World
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lab import Lab
-from polling import PATIENCE
+from real.polling import PATIENCE
 
 
 def submit(lab: Lab, spec: Path, text: str) -> int:

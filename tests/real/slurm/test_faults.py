@@ -10,7 +10,7 @@ from answers import accounted, clear, hosts, job, named, sbatch, wait_job
 from bundles import Declared, written
 from installed import Slurm
 from lab import Lab
-from polling import check_stays
+from real.polling import check_stays
 
 SPEC = """\
 name: faulty

@@ -16,7 +16,7 @@ from images_lab import IMAGE, load_plugin, make_image
 from installed import Slurm
 from jobs_lab import NODES, Jobs, cluster_lab, contract
 from lab import Lab, LabError
-from polling import check_stays
+from real.polling import check_stays
 from ssh_lab import start_sshd
 
 SLURM = {"slurm": ["--engine", "slurm"], "ssh": ["--engine", "slurm", "--via", "ssh:login"]}

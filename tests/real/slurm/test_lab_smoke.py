@@ -13,7 +13,7 @@ from bundles import written
 from complaints import complaints
 from installed import Slurm
 from lab import Lab, LabError
-from polling import wait_for
+from real.polling import wait_for
 
 SPEC = """\
 name: tiny

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from polling import PATIENCE
+from real.polling import PATIENCE
 
 HERE = Path(__file__).resolve().parent
 READY = re.compile(r"^ready (\d+)\n", re.MULTILINE)
