@@ -256,3 +256,22 @@ def test_what_is_said_to_the_user_is_kept() -> None:
     assert "warning: two zones would be better" in said
     assert any("is deprecated" in line for line in said)
     assert toy().log == ()
+
+
+def test_questions_that_fail_late_do_not_hide_the_first_error() -> None:
+    late = threading.Event()
+
+    def answer(given: Any) -> dict[str, Any]:
+        assert late.wait(60)
+        raise LookupError("too late to matter")
+
+    def program() -> None:
+        for number in range(6):
+            output = aws.ec2.get_ami_output(owners=[f"late-{number}"])
+            pulumi.export(f"ami-{number}", pulumi.Output.concat("x-", output.id))
+        aws.ec2.Vpc("v", cidr_block="10.0.0.0/16").arn.apply(lambda _: late.set() or 1 / 0)
+
+    for _ in range(10):
+        late.clear()
+        with pytest.raises(ZeroDivisionError):
+            record(program, invokes={"aws:ec2/getAmi:getAmi": answer})

@@ -11,7 +11,6 @@ import runpy
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -111,11 +110,11 @@ def _run(program: Callable[[], Any], monitor: Monitor, config: dict[str, str], s
     try:
         loop.run_until_complete(run_in_stack(program))
     finally:
-        pending = asyncio.all_tasks(loop)
-        for task in pending:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                loop.run_until_complete(task)
+        # all at once, whatever they end with: one that fails while others are cancelled hid what the program raised
+        while pending := asyncio.all_tasks(loop):
+            for task in pending:
+                task.cancel()
+            loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
         executor.shutdown()
         loop.close()
     return log.said
