@@ -64,9 +64,11 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_every_verb_shows_an_example_and_the_next_one() -> None:
-    from supercloud.cli import VERBS
+    from typer.testing import CliRunner
+
+    from supercloud.cli import VERBS, app
 
     for verb in VERBS:
-        shown = subprocess.run([sys.executable, "-m", "supercloud", verb, "--help"], capture_output=True, text=True)
-        flat = " ".join(shown.stdout.split())
-        assert shown.returncode == 0 and "Example: supercloud" in flat and "next:" in flat, verb
+        shown = CliRunner().invoke(app, [verb, "--help"])
+        flat = " ".join(shown.output.split())
+        assert shown.exit_code == 0 and "Example: supercloud" in flat and "next:" in flat, verb

@@ -19,7 +19,7 @@ budgets: [{tenant: llm, per: day, limit: 10000 USD}]
 """
 
 
-@pytest.fixture(scope="module", params=["2205", "new"])
+@pytest.fixture(scope="module", params=[pytest.param("2205", marks=pytest.mark.extended), "new"])
 def jobs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
     slurm: Slurm = request.getfixturevalue(f"slurm_{request.param}")
     with cluster_lab(slurm, tmp_path_factory.mktemp("own"), "own") as lab:

@@ -23,7 +23,7 @@ SLURM = {"slurm": ["--engine", "slurm"], "ssh": ["--engine", "slurm", "--via", "
 WAYS: dict[str, list[str]] = {"local": ["--engine", "local"], **SLURM}
 
 
-@pytest.fixture(scope="module", params=["2205", "new"])
+@pytest.fixture(scope="module", params=["2205", pytest.param("new", marks=pytest.mark.extended)])
 def jobs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
     slurm: Slurm = request.getfixturevalue(f"slurm_{request.param}")
     folder = tmp_path_factory.mktemp("pod")

@@ -61,7 +61,10 @@ with Store(folder / "state") as store:  # it opens, full as the disk is
 """
 
 
-@pytest.mark.parametrize("size", ["900k", "1500k", "2500k"])
+@pytest.mark.parametrize(
+    "size",
+    [pytest.param("900k", marks=pytest.mark.extended), "1500k", pytest.param("2500k", marks=pytest.mark.extended)],
+)
 def test_a_full_disk_loses_no_job_and_runs_none_twice(tmp_path: Path, size: str) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)

@@ -77,7 +77,7 @@ def kubernetes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubernetes]
         yield started
 
 
-@pytest.fixture(scope="module", params=["2205", "new"])
+@pytest.fixture(scope="module", params=[pytest.param("2205", marks=pytest.mark.extended), "new"])
 def jobs(request: pytest.FixtureRequest, kubernetes: Kubernetes, tmp_path_factory: pytest.TempPathFactory
          ) -> Iterator[Jobs]:  # fmt: skip
     slurm: Slurm = request.getfixturevalue(f"slurm_{request.param}")

@@ -39,7 +39,7 @@ class Running:
         return sum(bool(nodes & leaf) for leaf in self.leaves)
 
 
-@pytest.fixture(scope="module", params=["slurm_2205", "slurm_new"])
+@pytest.fixture(scope="module", params=[pytest.param("slurm_2205", marks=pytest.mark.extended), "slurm_new"])
 def big(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """No slurmd runs: cloud nodes that never resume are given to jobs all the same."""
     slurm = request.getfixturevalue(request.param)
