@@ -7,6 +7,7 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -41,8 +42,10 @@ class Database:
                 ) from None
             self._connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
             self._connection.row_factory = sqlite3.Row
+            # whoever forgets to close it, or has it in a cache that drops it: it is closed with its last reference
+            self._finalizer = weakref.finalize(self, _close, self._connection, os.getpid())
             with contextlib.ExitStack() as unless_ready:
-                unless_ready.callback(self._connection.close)
+                unless_ready.callback(self._finalizer)
                 self._prepare(migrations)
                 unless_ready.pop_all()
 
@@ -115,7 +118,7 @@ class Database:
     def close(self) -> None:
         """Close the file."""
         with self._lock:
-            self._connection.close()
+            self._finalizer()
 
     @contextlib.contextmanager
     def _said(self) -> Iterator[None]:
@@ -123,6 +126,12 @@ class Database:
             yield
         except sqlite3.Error as error:
             raise StoreError(_sentence(self.path, error)) from error
+
+
+def _close(connection: sqlite3.Connection, process: int) -> None:
+    """Close a connection, unless it was inherited by fork: SQLite forbids to use it there, even to close it."""
+    if os.getpid() == process:
+        connection.close()
 
 
 def _sentence(path: Path, error: sqlite3.Error) -> str:

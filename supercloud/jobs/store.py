@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import sqlite3
@@ -275,9 +274,7 @@ def default_store() -> Store:
 
 @lru_cache(maxsize=8)
 def _opened(folder: Path, process: int) -> Store:
-    store = Store(folder)
-    atexit.register(store.close)
-    return store
+    return Store(folder)
 
 
 def _lives_on(record: JobRecord, status: Status) -> bool:

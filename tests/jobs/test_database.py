@@ -10,6 +10,9 @@ import pytest
 from supercloud.errors import StoreError
 from supercloud.jobs import database
 from supercloud.jobs.database import Database, state_folder
+from supercloud.jobs.engine import open_engine
+from supercloud.jobs.engines.local.engine import LocalEngine
+from supercloud.spec.fleet import Connection
 
 TABLE = ("CREATE TABLE things (name TEXT)",)
 
@@ -171,3 +174,22 @@ def test_what_is_written_soon_does_not_make_the_rest_late(tmp_path: Path, monkey
         connection.execute("INSERT INTO things VALUES ('a')")
     assert opened.read("PRAGMA synchronous")[0][0] == 2, "FULL"
     opened.close()
+
+
+def test_a_connection_that_nobody_closed_is_closed_with_its_last_reference(tmp_path: Path) -> None:
+    opened = Database(tmp_path / "a.db", TABLE)
+    connection = opened._connection
+    del opened
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):  # Python 3.13 warns of one that is only dropped
+        connection.execute("SELECT 1")
+
+
+def test_engines_and_stores_that_caches_drop_close_their_files(tmp_path: Path) -> None:
+    engine = open_engine(Connection(engine="local"), tmp_path)
+    assert isinstance(engine, LocalEngine)
+    connection = engine._queue._database._connection
+    del engine
+    for number in range(40):
+        open_engine(Connection(engine="fake"), tmp_path / str(number))
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
