@@ -46,6 +46,11 @@ class Cluster:
         self.context, self.config_file = context, config_file
         self._lock = threading.Lock()
 
+    def find(self) -> None:
+        """Look for its address and credentials; raises :class:`EngineError` with what to do where there are none."""
+        with self._lock:
+            _ = self._client
+
     def send(self, method: str, path: str, body: bytes | None, kind: str) -> tuple[int, bytes]:
         """Every request may be repeated (objects have names of their own), so a connection that broke is no end."""
         from urllib3 import Retry
@@ -90,8 +95,11 @@ class Cluster:
                     client_configuration=settings,
                 )  # fmt: skip
         except kubeconfig.ConfigException as error:
-            raise EngineError(f"no cluster: {error}; set KUBECONFIG, or connect: {{engine: kubernetes, context: …}} to "
-                              "a context that kubectl config get-contexts lists") from None  # fmt: skip
+            raise EngineError(
+                f"no cluster: {error}; set KUBECONFIG, or say how it is reached: --via context:NAME (in a fleet file "
+                "connect: {engine: kubernetes, context: …}) with a context that kubectl config get-contexts lists; to "
+                "simulate the cluster on this machine take --engine local"
+            ) from None
         return client.ApiClient(settings)
 
 

@@ -50,7 +50,8 @@ class KubernetesEngine:
     def __init__(self, connection: Connection, folder: Path, transport: Transport | None = None):
         self._context = connection.context
         self._notes = Notes(folder / "kubernetes")
-        self.api = Api(transport or Cluster(connection.context))
+        self._transport = transport or Cluster(connection.context)
+        self.api = Api(self._transport)
 
     def prepare(self, job: JobSpec, placement: Placement, key: str) -> Submission:
         """The object, and the command that would create it."""
@@ -61,6 +62,11 @@ class KubernetesEngine:
         text = json.dumps(body)  # as YAML it takes longer than all the rest
         return Submission(key, ("kubectl", *context, "create", "--filename=-"), text,
                           settings={"array": job.array} if job.array else {})  # fmt: skip
+
+    def check_reach(self) -> None:
+        """There is a client, and a context or the cluster this process runs in."""
+        if isinstance(self._transport, Cluster):
+            self._transport.find()
 
     def submit(self, submission: Submission) -> str:
         """Create what is not there yet: the name follows from the key, so doing it twice makes one."""

@@ -27,7 +27,7 @@ from . import bodies
 from .runner import Answer, Here
 from .spool import Shared
 
-__all__ = ["Rest", "RestSpool"]
+__all__ = ["Rest", "RestSpool", "token"]
 
 _FORMATS = tuple(f"v0.0.{number}" for number in range(46, 39, -1))
 _PATIENCE = 60
@@ -56,7 +56,7 @@ class Rest:
 
     def _call(self, method: str, path: str, body: object = None, missing: object = "error") -> dict[str, Any] | None:
         data = None if body is None else json.dumps(body).encode()
-        headers = {"X-SLURM-USER-TOKEN": _token(), "Content-Type": "application/json", "Accept": "application/json"}
+        headers = {"X-SLURM-USER-TOKEN": token(), "Content-Type": "application/json", "Accept": "application/json"}
         request = urllib.request.Request(self.address + path, data, headers, method=method)
         try:
             with urllib.request.urlopen(request, timeout=_PATIENCE) as response:
@@ -165,9 +165,10 @@ class RestSpool(Shared):
         return Answer(0, f"{answer.get('job_id', '')}\n")
 
 
-def _token() -> str:
-    token = os.environ.get("SLURM_JWT", "").removeprefix("SLURM_JWT=")
-    return token or values({"token": "slurm-jwt"})["token"]
+def token() -> str:
+    """What the service knows the user by; :class:`EngineError` where there is none."""
+    said = os.environ.get("SLURM_JWT", "").removeprefix("SLURM_JWT=")
+    return said or values({"token": "slurm-jwt"})["token"]
 
 
 def _said(error: urllib.error.HTTPError) -> str:
