@@ -1,4 +1,8 @@
-"""SQLite opened so that what was written stays written: WAL, every commit on the disk, versions with migrations."""
+"""SQLite opened so that what was written stays written: every commit on the disk, versions with migrations.
+
+It keeps a write-ahead log where only this machine writes to the file system. That log lives in memory shared by the
+processes of one machine; on NFS, Lustre and other shared file systems it is a rollback journal instead.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError
+from .filesystems import is_shared
 
 __all__ = ["Database", "state_folder"]
 
@@ -50,12 +55,15 @@ class Database:
                 unless_ready.pop_all()
 
     def _prepare(self, migrations: Sequence[str]) -> None:
+        shared = is_shared(self.path.parent)
         version = self.version()
         if version == len(migrations):
+            if shared and self._journal() == "wal":  # written before it was moved here
+                self._set_journal("delete")
             self._connection.execute("PRAGMA synchronous = FULL")
             return
         self._refuse_newer(version, len(migrations))
-        self._write_ahead()
+        self._set_journal("delete" if shared else "wal")
         self._connection.execute("PRAGMA synchronous = FULL")
         with self.writing() as connection:
             version = self.version()  # another process may have been faster
@@ -65,12 +73,15 @@ class Database:
                     connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {len(migrations)}")
 
-    def _write_ahead(self) -> None:
+    def _journal(self) -> str:
+        return str(self._connection.execute("PRAGMA journal_mode").fetchone()[0])
+
+    def _set_journal(self, mode: str) -> None:
         # SQLite does not wait for others when it changes the journal's mode, so several first users collide here
         end = time.monotonic() + _PATIENCE
         while True:
             try:
-                self._connection.execute("PRAGMA journal_mode = WAL")
+                self._connection.execute(f"PRAGMA journal_mode = {mode}")
                 return
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:

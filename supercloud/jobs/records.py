@@ -69,6 +69,8 @@ class JobRecord:
     """Of starts before the present one."""
     promised: float | None = None
     """US dollars that its present start may cost until its time limit; None: it has none, or no known price."""
+    lease: int = 0
+    """Counted up by its owner while it hands the job over: see :mod:`.leases`."""
 
     @classmethod
     def of_row(cls, row: sqlite3.Row) -> JobRecord:

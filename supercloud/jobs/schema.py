@@ -85,4 +85,17 @@ _NAMES = """
     CREATE INDEX jobs_by_name ON jobs (name)
     """
 
-MIGRATIONS = (_JOBS, _BROKER, _SHARES, _NAMES)
+# Who hands a job over counts its lease up as long as it lives; others note since when they have seen the same count.
+_LEASES = """
+    ALTER TABLE jobs ADD COLUMN lease INTEGER NOT NULL DEFAULT 0;
+    CREATE TABLE watches (
+        job INTEGER NOT NULL REFERENCES jobs (id),
+        boot TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        lease INTEGER NOT NULL,
+        since REAL NOT NULL,
+        PRIMARY KEY (job, boot)
+    )
+    """
+
+MIGRATIONS = (_JOBS, _BROKER, _SHARES, _NAMES, _LEASES)

@@ -139,17 +139,19 @@ class Store:
             self._note(database, number, State.HELD if held else State.PENDING, 1, "recorded")
             return self.get(number), True
 
-    def begin(self, number: int, owner: str = "") -> bool:
+    def begin(self, number: int, owner: str = "", lease: int | None = None) -> bool:
         """Write down that this process is about to submit a job; False when another one does or did.
 
-        ``owner`` is the process known to have begun and died.
+        ``owner`` is the process known to have begun and to have ended, ``lease`` what was last seen of its lease.
         """
         with self.writing() as connection:
             cursor = connection.execute(
-                "UPDATE jobs SET state = ?, owner = ? WHERE id = ? AND owner = ? AND state IN (?, ?)",
-                (State.SUBMITTING, str(ProcessId.own()), number, owner, State.PENDING, State.SUBMITTING),
+                "UPDATE jobs SET state = ?, owner = ?, lease = lease + 1 WHERE id = ? AND owner = ?"
+                " AND lease = coalesce(?, lease) AND state IN (?, ?)",
+                (State.SUBMITTING, str(ProcessId.own()), number, owner, lease, State.PENDING, State.SUBMITTING),
             )
             if cursor.rowcount:
+                connection.execute("DELETE FROM watches WHERE job = ?", (number,))
                 self._note(connection, number, State.SUBMITTING, 1, "after a crash" if owner else "")
             return bool(cursor.rowcount)
 

@@ -19,6 +19,7 @@ from supercloud.jobs import api
 from supercloud.jobs.engines.local import runs, slots
 from supercloud.jobs.engines.local.engine import LocalEngine
 from supercloud.jobs.engines.local.queue import Queue, Task
+from supercloud.jobs.engines.local.verdicts import late, time_left
 from supercloud.jobs.placement import Placement
 from supercloud.jobs.processes import ProcessId
 from supercloud.jobs.states import State
@@ -282,3 +283,18 @@ def test_processes_are_told_apart() -> None:
     assert not ProcessId(child.pid, "1", me.boot).alive, "its remains do not count"
     child.wait()
     assert ProcessId.parse("nonsense") is None
+
+
+def test_a_time_limit_ignores_a_clock_that_jumps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    queue = Queue(tmp_path)
+    ref = int(queue.add(Submission("k", ("true",), settings={"time_limit": 60})))
+    queue.begin(ref, (), False)
+    [task] = queue.running()
+    now = time.time()
+    for jump in (-1e6, 1e6):
+        monkeypatch.setattr(time, "time", lambda jump=jump: now + jump)
+        assert not late(task) and 50 < time_left(task) <= 60
+        queue.end(ref, State.COMPLETED, "", 0)
+        status = queue.statuses([str(ref)])[str(ref)]
+        assert status.started is not None and status.ended is not None and 0 <= status.ended - status.started < 60
+    queue.close()
