@@ -13,7 +13,9 @@ from typing import Any, Protocol
 from urllib.parse import urlencode
 
 from ....errors import EngineError
+from ...answers import parsed
 from ...engine import Unsure
+from . import shapes
 
 __all__ = ["Api", "Cluster", "Refusal", "Transport"]
 
@@ -152,7 +154,10 @@ class Api:
     def _json(self, method: str, path: str, query: Mapping[str, str | int], body: Json | None = None,
               kind: str = "application/json") -> Json:  # fmt: skip
         data = self._send(method, path, query, None if body is None else json.dumps(body).encode(), kind)
-        found: Json = json.loads(data)
+        try:
+            found: Json = parsed(data, shapes.ANSWER, f"{method} {path}")
+        except EngineError as error:  # whatever was asked for may have been done
+            raise (Unsure(str(error)) if method == "POST" else error) from None
         return found
 
     def _send(self, method: str, path: str, query: Mapping[str, str | int], body: bytes | None, kind: str) -> bytes:

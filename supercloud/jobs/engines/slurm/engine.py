@@ -37,7 +37,9 @@ class SlurmEngine:
     def __init__(self, connection: Connection, folder: Path, runner: Runner | None = None):
         folder = folder / "slurm"
         via = connection.via or ""
-        self.runner: Runner = runner or (Ssh(via.removeprefix("ssh:"), folder / "ssh") if via[:4] == "ssh:" else Here())
+        self.runner: Runner = runner or (
+            Ssh(via.removeprefix("ssh:"), folder / ".ssh") if via[:4] == "ssh:" else Here()
+        )
         self.spool: Spool = Remote(self.runner) if isinstance(self.runner, Ssh) else Shared(folder, self.runner)
         self.controller: Controller = Commands(self.runner)
         if via[:4] == "http":
