@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Iterator, Sequence
 
-from ..errors import EngineError, InputError, SupercloudError
+from ..errors import EngineError, InputError, StoreError, SupercloudError
 from ..spec.fleet import Connection
 from .engine import Engine, Finds, Unsure, open_engine
 from .leases import has_run_out, renewed
@@ -35,7 +35,7 @@ def reconcile(
             engine = open_engine(Connection.model_validate_json(connection), store.folder)
             problems += _recover(store, engine, [record for record in records if record.ref is None])
             _refresh(store, engine, [record for record in records if record.ref is not None])
-        except (EngineError, InputError) as error:
+        except (EngineError, InputError, StoreError) as error:  # a disk that is full forbids no look at what is known
             problems.append(error)
             if silent is not None and isinstance(error, EngineError):
                 silent[connection] = error

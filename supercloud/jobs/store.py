@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from ..errors import InputError, UnknownName
+from ..errors import InputError, StoreError, UnknownName
 from .database import Database, state_folder
 from .processes import ProcessId
 from .records import Event, JobRecord
@@ -39,6 +39,23 @@ class Store:
     def close(self) -> None:
         """Close the file; records that were read stay usable."""
         self._database.close()
+
+    @property
+    def unwritable(self) -> StoreError | None:
+        """Why nothing can be written (the disk is full); None where it can."""
+        return self._database.unwritable
+
+    def check(self) -> None:
+        """Look through the whole file for damage; raises :class:`StoreError`."""
+        self._database.check()
+
+    def copy_to(self, path: Path) -> None:
+        """Copy all of it into another file, as it is at one moment."""
+        self._database.copy_to(path)
+
+    def compact(self) -> None:
+        """Give the space of what was deleted back to the disk."""
+        self._database.compact()
 
     def __enter__(self) -> Self:
         return self
@@ -104,8 +121,8 @@ class Store:
 
     def history(self, number: int) -> list[Event]:
         """What happened to a job, in order."""
-        rows = self._database.read("SELECT at, state, attempt, note FROM events WHERE job = ? ORDER BY id", (number,))
-        return [Event(row["at"], State(row["state"]), row["attempt"], row["note"]) for row in rows]
+        rows = self._database.read("SELECT * FROM events WHERE job = ? ORDER BY id", (number,))
+        return [Event.of_row(row) for row in rows]
 
     # -- writing -----------------------------------------------------------------------------------------------------
 

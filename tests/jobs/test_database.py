@@ -46,7 +46,10 @@ def test_a_damaged_file_is_said_to_be_one(tmp_path: Path, spoil: bytes) -> None:
     assert path.read_bytes() == spoil
 
 
-def test_damage_inside_is_found_on_reading(tmp_path: Path) -> None:
+@pytest.mark.parametrize("checked", [True, False])
+def test_damage_inside_is_found_on_opening_or_reading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checked: bool
+) -> None:
     path = tmp_path / "a.db"
     full = Database(path, TABLE)
     with full.writing() as connection:
@@ -55,6 +58,11 @@ def test_damage_inside_is_found_on_reading(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[4096 * 2 : 4096 * 6] = b"\xff" * 4096 * 4
     path.write_bytes(data)
+    if checked:
+        with pytest.raises(StoreError, match="damaged"):
+            Database(path, TABLE)
+        return
+    monkeypatch.setattr(database, "_SMALL", 0)  # as a large one, which is not looked through whenever it is opened
     hurt = Database(path, TABLE)
     with pytest.raises(StoreError, match="damaged"):
         hurt.read("SELECT * FROM things ORDER BY name")

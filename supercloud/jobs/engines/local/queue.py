@@ -174,6 +174,14 @@ class Queue:
                 (State.CANCELLED, time.time(), numbers, numbers),
             )
 
+    def prune(self, before: float) -> None:
+        """Forget what ended before a date, unless something waits for it."""
+        with self.writing() as connection:
+            connection.execute(
+                "DELETE FROM tasks WHERE ended < ? AND ref NOT IN"
+                " (SELECT a.value FROM tasks t, json_each(t.after) a WHERE t.state = 'QUEUED')", (before,),
+            )  # fmt: skip
+
     # -- for the agent -----------------------------------------------------------------------------------------------
 
     def running(self) -> list[Task]:
