@@ -3,7 +3,7 @@
 >>> import supercloud as sc
 >>> plan = sc.resolve(sc.load("examples/01-minimal/cluster.yaml"))
 >>> sc.render(plan, "slurm").write("out/slurm")
->>> job = sc.submit(sc.JobSpec(name="hello", command=["hostname"]), plan)
+>>> job = sc.submit(sc.JobSpec(name="hello", command=["hostname"]), plan, engine="local")
 >>> job.result()
 
 These names are the public face; everything else is an implementation detail. They are imported on first use, so that

@@ -34,6 +34,7 @@ VERBS: dict[str, str] = {
     "wait": "Jobs",
     "cancel": "Jobs",
     "serve": "Jobs",
+    "store": "Jobs",
 }
 
 app = typer.Typer(

@@ -40,11 +40,11 @@ def jobs(
     if history is not None:
         _history(history, as_json)
         return
-    problems: list[SupercloudError] = []
+    problems: list[SupercloudError] = [store.unwritable] if store.unwritable else []
     if any(record.state is not State.HELD for record in store.live()):
         from ..jobs.reconcile import reconcile  # costs more than the list itself
 
-        problems = reconcile(store)
+        problems += reconcile(store)
     states = tuple(one for one in State if (not state or one in asked) and not (live and one.is_final))
     records = store.select(states, limit, tenant=tenant, name=name)
     if as_json:

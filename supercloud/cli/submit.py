@@ -14,20 +14,22 @@ if TYPE_CHECKING:
     from ..jobs.fleet import Cluster, Fleet
     from ..spec.fleet import Connection
 
-EPILOG = "Example: supercloud submit job.yaml --on cluster.yaml --engine local · next: supercloud wait ID"
+EPILOG = "Example: supercloud submit job.yaml --on cluster.yaml --via ssh:login.example.com · next: supercloud wait ID"
 
 Where = Annotated[Path, typer.Option("--on", help="The spec of a cluster or of a fleet.", metavar="SPEC")]
 EngineName = Annotated[
     str | None,
     typer.Option(
-        help="local (this machine), slurm, kubernetes, or another that is installed. Left out: local, or with "
-        "--via the cluster's own."
+        help="slurm, kubernetes, local (simulate the cluster on this machine), or another that is installed. Left "
+        "out: the cluster's own scheduler."
     ),
 ]
 Via = Annotated[
     str | None,
     typer.Option(
-        help="How the engine is reached: ssh:login.example.com, the URL of slurmrestd, or context:NAME of a kubeconfig."
+        help="How the engine is reached: ssh:login.example.com, the URL of slurmrestd, context:NAME of a kubeconfig, "
+        "or stack:ORGANIZATION/PROJECT/STACK of Pulumi. Left out: by Slurm's commands, or kubectl's context, on "
+        "this machine."
     ),
 ]
 
@@ -69,8 +71,7 @@ def submit(
     else:
         result(str(held.id))
         after = f"supercloud serve {on}" if held.record.state == "HELD" else f"supercloud wait {held.id}"
-        own = "" if isinstance(where, Fleet) else where.plan.scheduler.kind
-        here = f" on this machine (on the cluster: --engine {own})" if own and not (engine or via or hold) else ""
+        here = "" if isinstance(where, Fleet) else simulated(connection, where)
         note(f"job {held.id} ({held.record.name}) is {held.record.state}{here} · next: {after}")
 
 
@@ -88,13 +89,24 @@ def connection_of(where: Cluster | Fleet, engine: str | None, via: str | None) -
                 "--engine and --via are for one cluster; those of a fleet say it themselves, under connect:"
             )
         return Connection(engine="local")
-    engine = engine or (where.plan.scheduler.kind if via else "local")
     try:
+        if via and via.startswith("stack:"):
+            from ..jobs.stacks import reached
+
+            return reached(Connection(engine=engine or "", stack=via.removeprefix("stack:")))
+        engine = engine or where.plan.scheduler.kind
         if via and via.startswith("context:"):
             return Connection(engine=engine, context=via.removeprefix("context:"))
         return Connection(engine=engine, via=via)
     except ValidationError as error:
         raise InputError(f"--engine or --via: {error.errors()[0]['msg']}") from None
+
+
+def simulated(connection: Connection, cluster: Cluster) -> str:
+    """What is said of a job that this machine only plays: its cluster never hears of it."""
+    if connection.engine != "local":
+        return ""
+    return f", simulated on this machine: nothing is sent to {cluster.plan.name}"
 
 
 def fleet_of_one(cluster: Cluster, connection: Connection) -> Fleet:

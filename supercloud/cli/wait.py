@@ -41,7 +41,8 @@ def wait(
         for job in jobs:
             said = f"{job.record.state}" + (f": {job.record.reason}" if job.record.reason else "")
             result(said if len(jobs) == 1 else f"{job.id}  {said}")
-        note(f"next: supercloud logs {jobs[0].id}" if len(jobs) == 1 else "next: supercloud jobs")
+        played = "simulated on this machine · " if any(job.record.engine == "local" for job in jobs) else ""
+        note(f"{played}next: supercloud logs {jobs[0].id}" if len(jobs) == 1 else f"{played}next: supercloud jobs")
     raise typer.Exit(0 if all(job.record.state is State.COMPLETED for job in jobs) else 1)
 
 

@@ -1,6 +1,6 @@
 """Submitting jobs and holding on to them, in the manner of ``concurrent.futures``.
 
->>> job = submit(JobSpec(name="hello", command=["echo", "hello"]), plan)
+>>> job = submit(JobSpec(name="hello", command=["echo", "hello"]), plan, engine="local")
 >>> job.result()                     # waits; raises JobFailed when the job did not complete
 >>> print("".join(job.logs()))
 hello
@@ -23,7 +23,7 @@ from ..spec.fleet import Connection
 from ..spec.tenant import Limits
 from . import support
 from .database import state_folder
-from .engine import Depends, open_engine
+from .engine import ChecksReach, Depends, open_engine
 from .epochs import launch_of
 from .fleet import Fleet
 from .futures import as_completed, wait
@@ -46,22 +46,26 @@ _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def prepare(
-    job: JobSpec, plan: Plan, *, engine: str | Connection = "local", key: str | None = None,
+    job: JobSpec, plan: Plan, *, engine: str | Connection | None = None, key: str | None = None,
     store: Store | None = None, catalog: Catalog | None = None,
 ) -> tuple[Placement, Submission]:  # fmt: skip
     """Where a job would go and exactly what its engine would be told: print the submission for a dry run.
 
-    Changes nothing anywhere. Raises :class:`SpecError` with the reason of every pool when none can have the job.
+    ``engine`` left out is the plan's own scheduler. Changes nothing anywhere. Raises :class:`SpecError` with the reason
+    of every pool when none can have the job.
     """
     folder = store.folder if store else state_folder()
-    return _prepare(job, plan, _connection(engine), key or "dry-run", folder, catalog)
+    return _prepare(job, plan, _connection(engine, plan), key or "dry-run", folder, catalog)
 
 
 def submit(
-    job: JobSpec, where: Plan | Fleet, *, engine: str | Connection = "local", key: str | None = None,
+    job: JobSpec, where: Plan | Fleet, *, engine: str | Connection | None = None, key: str | None = None,
     store: Store | None = None, catalog: Catalog | None = None,
 ) -> Job:  # fmt: skip
     """Place a job, record it, hand it to its engine; given a fleet, record it for the fleet's broker to place.
+
+    ``engine`` left out is the plan's own scheduler; ``"local"`` simulates the cluster on this machine. Where the
+    scheduler cannot be reached from here, :class:`EngineError` says how, and nothing is recorded.
 
     ``key`` makes it idempotent: the same key again is the same job. Once this has returned the job is not lost and not
     run twice, whatever is killed; if it is killed before, the job may be there or not, and the key tells.
@@ -82,7 +86,9 @@ def submit(
         _holdable(job, where, key, store)
         record, _ = store.record(**whose, fleet=where.spec.name, held=True)
         return Job(record, store)
-    connection = _connection(engine)
+    connection = _connection(engine, where)
+    if isinstance(reached := open_engine(connection, store.folder), ChecksReach):
+        reached.check_reach()
     ready = _awaited(job, connection, store)
     placement, submission = _prepare(ready, where, connection, key, store.folder, catalog)
     with in_hand(store, key):
@@ -165,8 +171,9 @@ def get(number: int, store: Store | None = None) -> Job:
     return Job(store.get(number), store)
 
 
-def _connection(engine: str | Connection) -> Connection:
-    return engine if isinstance(engine, Connection) else Connection(engine=engine)
+def _connection(engine: str | Connection | None, plan: Plan) -> Connection:
+    """What was asked for; where nothing was, the cluster's own scheduler as it is reached from here."""
+    return engine if isinstance(engine, Connection) else Connection(engine=engine or plan.scheduler.kind)
 
 
 def _prepare(

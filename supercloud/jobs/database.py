@@ -1,4 +1,8 @@
-"""SQLite opened so that what was written stays written: WAL, every commit on the disk, versions with migrations."""
+"""SQLite opened so that what was written stays written: every commit on the disk, versions with migrations.
+
+It keeps a write-ahead log where only this machine writes to the file system. That log lives in memory shared by the
+processes of one machine; on NFS, Lustre and other shared file systems it is a rollback journal instead.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,21 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError
+from .filesystems import is_shared
 
-__all__ = ["Database", "state_folder"]
+__all__ = ["Database", "checksum", "state_folder", "unchecked"]
 
+# Bytes: up to the first a file is checked whole whenever it is opened, up to the second after an end that was not
+# clean; beyond, ``serve`` and ``store check`` do it, for lists must come quickly.
+_SMALL, _LARGE = 2 << 20, 64 << 20
+_UNWRITABLE = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN")
 _PATIENCE = 10.0  # seconds another process may keep the write lock before we give up
 
 
@@ -27,10 +38,15 @@ def state_folder() -> Path:
 
 
 class Database:
-    """One file with a schema that only grows: ``migrations[n]`` takes version n to n + 1. Threads may share it."""
+    """One file with a schema that only grows: ``migrations[n]`` takes version n to n + 1. Threads may share it.
+
+    A file that is there but cannot be written to (the disk is full, or read-only) is opened for reading.
+    """
 
     def __init__(self, path: Path, migrations: Sequence[str]):
         self.path = path
+        self.unwritable: StoreError | None = None
+        """Why nothing can be written; None where it can."""
         self._lock = threading.RLock()
         with self._said():
             try:
@@ -39,35 +55,79 @@ class Database:
                 raise StoreError(
                     f"{path.parent}: {error.strerror}; set SUPERCLOUD_STATE to a folder you can write"
                 ) from None
-            self._connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
-            self._connection.row_factory = sqlite3.Row
-            with contextlib.ExitStack() as unless_ready:
-                unless_ready.callback(self._connection.close)
+            try:
+                self._open(migrations)
+            except sqlite3.OperationalError as error:
+                name = getattr(error, "sqlite_errorname", "") or ""
+                if not (name.startswith(_UNWRITABLE) and path.exists() and path.stat().st_size):
+                    raise
+                self.unwritable = StoreError(_sentence(path, error))
+                self._open(migrations, reading=True)
+
+    def _open(self, migrations: Sequence[str], reading: bool = False) -> None:
+        unclean = _size(Path(f"{self.path}-wal")) > 0  # unless somebody else has it open
+        self._connection = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+        self._connection.row_factory = sqlite3.Row
+        self._connection.create_function("checksum", -1, checksum, deterministic=True)
+        # whoever forgets to close it, or has it in a cache that drops it: it is closed with its last reference
+        self._finalizer = weakref.finalize(self, _close, self._connection, os.getpid())
+        with contextlib.ExitStack() as unless_ready:
+            unless_ready.callback(self._finalizer)
+            if reading:  # exclusively: the index of the log is then kept in memory, and no file is made
+                self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+                self._connection.execute("PRAGMA query_only = ON")
+            size = _size(self.path)
+            if size <= _SMALL or (unclean and size <= _LARGE):
+                self._look_through(thorough=size <= _SMALL)
+            if reading and self.version() != len(migrations):
+                raise self.unwritable or StoreError(f"{self.path} cannot be written")
+            if not reading:
                 self._prepare(migrations)
-                unless_ready.pop_all()
+            unless_ready.pop_all()
+
+    def check(self, thorough: bool = True) -> None:
+        """Look for damage; raises :class:`StoreError` with what is damaged. Takes seconds for a gigabyte.
+
+        ``thorough`` compares indexes with tables, too.
+        """
+        with self._lock, self._said():
+            self._look_through(thorough)
+
+    def _look_through(self, thorough: bool) -> None:
+        found = self._connection.execute("PRAGMA integrity_check(3)" if thorough else "PRAGMA quick_check(3)")
+        problems = [str(row[0]) for row in found.fetchall()]
+        if problems != ["ok"]:
+            said = "; ".join(" ".join(line.split()) for line in problems)[:300]
+            raise StoreError(f"{self.path} {_SENTENCES['SQLITE_CORRUPT']} ({said})")
 
     def _prepare(self, migrations: Sequence[str]) -> None:
+        shared = is_shared(self.path.parent)
         version = self.version()
         if version == len(migrations):
+            if shared and self._journal() == "wal":  # written before it was moved here
+                self._set_journal("delete")
             self._connection.execute("PRAGMA synchronous = FULL")
             return
         self._refuse_newer(version, len(migrations))
-        self._write_ahead()
+        self._set_journal("delete" if shared else "wal")
         self._connection.execute("PRAGMA synchronous = FULL")
         with self.writing() as connection:
             version = self.version()  # another process may have been faster
             self._refuse_newer(version, len(migrations))
             for migration in migrations[version:]:
-                for statement in migration.split(";"):
+                for statement in _statements(migration):
                     connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {len(migrations)}")
 
-    def _write_ahead(self) -> None:
+    def _journal(self) -> str:
+        return str(self._connection.execute("PRAGMA journal_mode").fetchone()[0])
+
+    def _set_journal(self, mode: str) -> None:
         # SQLite does not wait for others when it changes the journal's mode, so several first users collide here
         end = time.monotonic() + _PATIENCE
         while True:
             try:
-                self._connection.execute("PRAGMA journal_mode = WAL")
+                self._connection.execute(f"PRAGMA journal_mode = {mode}")
                 return
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
@@ -92,6 +152,8 @@ class Database:
         ``soon`` is for what can be asked for again: it survives the end of every process, not that of the machine.
         """
         with self._lock, self._said():
+            if self.unwritable:
+                raise self.unwritable
             if self._connection.in_transaction:
                 yield self._connection
                 return
@@ -112,10 +174,20 @@ class Database:
         with self._lock, self._said():
             return self._connection.execute(sql, values).fetchall()
 
+    def copy_to(self, path: Path) -> None:
+        """Copy all of it into another file, as it is at one moment."""
+        with self._lock, self._said(), contextlib.closing(sqlite3.connect(path)) as other:
+            self._connection.backup(other)
+
+    def compact(self) -> None:
+        """Give the space of what was deleted back to the disk; needs as much again while it works."""
+        with self._lock, self._said():
+            self._connection.execute("VACUUM")
+
     def close(self) -> None:
         """Close the file."""
         with self._lock:
-            self._connection.close()
+            self._finalizer()
 
     @contextlib.contextmanager
     def _said(self) -> Iterator[None]:
@@ -123,6 +195,45 @@ class Database:
             yield
         except sqlite3.Error as error:
             raise StoreError(_sentence(self.path, error)) from error
+
+
+def checksum(*values: object) -> int:
+    """Of the columns of a row, as SQLite stores them."""
+    return zlib.crc32(repr(values).encode(errors="surrogatepass"))
+
+
+def unchecked(row: sqlite3.Row) -> dict[str, Any]:
+    """The columns of a row but its checksum, which must be right: raises :class:`ValueError` where it is damaged."""
+    *values, expected = row
+    if checksum(*values) != expected:
+        raise ValueError("its checksum is wrong")
+    return dict(zip(row.keys(), values, strict=False))
+
+
+def _statements(text: str) -> Iterator[str]:
+    """The statements of a migration; a trigger has semicolons inside."""
+    statement = ""
+    for part in text.split(";"):
+        statement += part
+        if not statement.strip() or sqlite3.complete_statement(statement + ";"):
+            yield statement
+            statement = ""
+        else:
+            statement += ";"
+    yield statement
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _close(connection: sqlite3.Connection, process: int) -> None:
+    """Close a connection, unless it was inherited by fork: SQLite forbids to use it there, even to close it."""
+    if os.getpid() == process:
+        connection.close()
 
 
 def _sentence(path: Path, error: sqlite3.Error) -> str:
@@ -134,13 +245,14 @@ def _sentence(path: Path, error: sqlite3.Error) -> str:
     return f"{path}: {error}"
 
 
+_RESTORE = "supercloud store restore FILE, or move it away: engines keep their jobs"
 _SENTENCES = {
     "SQLITE_BUSY": f"is locked: another process has been writing for {_PATIENCE:.0f} s; try again when it has ended",
     "SQLITE_LOCKED": "is locked by another transaction; try again",
     "SQLITE_FULL": "cannot grow: the disk is full; free some space and repeat, nothing was changed",
     "SQLITE_IOERR": "cannot be read or written: the disk reports an error or is full; nothing was changed",
-    "SQLITE_NOTADB": "is no job store: it is damaged, or something else; move it away, engines keep their jobs",
-    "SQLITE_CORRUPT": "is damaged; keep a copy, then restore a backup or move it away, engines keep their jobs",
+    "SQLITE_NOTADB": f"is no job store: it is damaged, or something else; {_RESTORE}",
+    "SQLITE_CORRUPT": f"is damaged; keep a copy, then {_RESTORE}",
     "SQLITE_READONLY": "cannot be written; set SUPERCLOUD_STATE to a folder you can write",
     "SQLITE_CANTOPEN": "cannot be opened; set SUPERCLOUD_STATE to a folder you can write",
 }

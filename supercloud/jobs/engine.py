@@ -23,7 +23,8 @@ if TYPE_CHECKING:  # a list of jobs must come quickly: it opens engines, and pla
     from ..spec.fleet import Connection
     from .placed import Placement
 
-__all__ = ["ENGINES", "Depends", "Engine", "Finds", "KeepsResults", "Recalls", "StreamsLogs", "Unsure", "open_engine"]
+__all__ = ["ENGINES", "ChecksReach", "Depends", "Engine", "Finds", "KeepsResults", "Recalls", "StreamsLogs", "Unsure",
+           "open_engine"]  # fmt: skip
 
 ENGINES = {
     "fake": "supercloud.jobs.engines.fake:FakeEngine",
@@ -57,6 +58,14 @@ class Engine(Protocol):
 
     def cancel(self, ref: str) -> None:
         """Ask that a job ends; a job that has ended is no error."""
+
+
+@runtime_checkable
+class ChecksReach(Protocol):
+    """An engine that knows, without asking anybody, when it cannot be reached from this machine."""
+
+    def check_reach(self) -> None:
+        """Raise :class:`EngineError` with how to reach it; called before a job is recorded for it."""
 
 
 @runtime_checkable

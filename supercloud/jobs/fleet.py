@@ -152,7 +152,7 @@ class Watch:
             return cluster
         last = self._seen.get(cluster.plan.name)
         now = self.clock()
-        if last and last.plan is cluster.plan and not anew and now - (last.taken_at or 0.0) < self.keep:
+        if last and last.plan is cluster.plan and not anew and 0 <= now - (last.taken_at or 0.0) < self.keep:
             return last
         waiting = engine.waiting() if isinstance(engine, SeesQueue) else ()
         self._seen[cluster.plan.name] = cluster.seen(engine.nodes(), now, waiting)

@@ -77,7 +77,7 @@ class Executor:
     """Runs functions as jobs, as one of ``concurrent.futures`` does; ``fields`` are those of a job."""
 
     def __init__(
-        self, where: Plan | Fleet, *, engine: str | Connection = "local", store: Store | None = None,
+        self, where: Plan | Fleet, *, engine: str | Connection | None = None, store: Store | None = None,
         catalog: Catalog | None = None, python: str = "", name: str = "", **fields: Any,
     ):  # fmt: skip
         self._where, self._engine, self._store, self._catalog = where, engine, store, catalog

@@ -7,7 +7,10 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-__all__ = ["install", "text"]
+__all__ = ["NAME", "install", "text"]
+
+NAME = ".checkpoint"
+"""What it is called in a folder of jobs: no key begins with a dot."""
 
 
 @cache

@@ -1,4 +1,8 @@
-"""Processes that are told apart for ever: a number alone is used again after its process has ended."""
+"""Processes that are told apart for ever: a number alone is used again after its process has ended.
+
+Only a process of this boot and this PID namespace can be looked up. Of any other (another login node, another container
+with the same home) nobody here knows whether it runs: ``alive`` is None, which is not False.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-__all__ = ["ProcessId", "boot", "marked"]
+__all__ = ["ProcessId", "boot", "marked", "namespace"]
 
 _PROC = Path("/proc")
 
@@ -22,7 +26,7 @@ def boot() -> str:
         return "-"
 
 
-def _start(pid: int) -> str | None:
+def _start(pid: int | str) -> str | None:
     """When a process started, in ticks since boot; None when there is no such process, or only its remains."""
     try:
         stat = (_PROC / str(pid) / "stat").read_text()
@@ -32,31 +36,59 @@ def _start(pid: int) -> str | None:
     return None if fields[0] in "ZX" else fields[19]
 
 
+def namespace() -> str:
+    """The PID namespace of this process, as ``pid:[4026531836]``; ``-`` where the system does not say."""
+    return _namespace(os.getpid())
+
+
+@cache
+def _namespace(process: int) -> str:  # a fork may be in another one
+    try:
+        return os.readlink(_PROC / "self/ns/pid")
+    except OSError:
+        return "-"
+
+
+def _has_own_proc() -> bool:
+    """Whether the numbers in /proc are those of this PID namespace: a container may be started without its own."""
+    try:
+        return os.readlink(_PROC / "self") == str(os.getpid())
+    except OSError:
+        return False
+
+
 @dataclass(frozen=True, slots=True)
 class ProcessId:
-    """One process of one boot; written ``pid start boot``."""
+    """One process of one boot and one PID namespace; written ``pid start boot namespace``."""
 
     pid: int
     start: str
     boot: str
+    namespace: str = ""
+    """Empty where it was written before namespaces were."""
 
     @classmethod
     def own(cls) -> ProcessId:
         """The process that asks."""
-        pid = os.getpid()
-        return cls(pid, _start(pid) or "-", boot())
+        return cls(os.getpid(), _start("self") or "-", boot(), namespace())
 
     @classmethod
     def parse(cls, text: str) -> ProcessId | None:
         """What was written, None where it makes no sense."""
         parts = text.split()
-        return cls(int(parts[0]), parts[1], parts[2]) if len(parts) == 3 and parts[0].isdigit() else None
+        return cls(int(parts[0]), *parts[1:]) if len(parts) in (3, 4) and parts[0].isdigit() else None
 
     @property
-    def alive(self) -> bool:
-        """Whether this very process still runs."""
+    def alive(self) -> bool | None:
+        """Whether this very process still runs; None where that cannot be seen from here."""
+        if not self.pid:
+            return False
+        if self == ProcessId.own():
+            return True
+        if self.boot != boot() or self.namespace not in ("", namespace()):
+            return None
         if self.start != "-":
-            return self.boot == boot() and _start(self.pid) == self.start
+            return _start(self.pid) == self.start if _has_own_proc() else None
         try:  # a system without /proc: the number is all there is
             os.kill(self.pid, 0)
         except ProcessLookupError:
@@ -66,7 +98,7 @@ class ProcessId:
         return self.pid > 1
 
     def __str__(self) -> str:
-        return f"{self.pid} {self.start} {self.boot}"
+        return f"{self.pid} {self.start} {self.boot} {self.namespace}".rstrip()
 
 
 def marked(name: str, beginning: str) -> Iterator[int]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Iterator, Sequence
 
-from ..errors import EngineError, InputError, SupercloudError
+from ..errors import EngineError, InputError, StoreError, SupercloudError
 from ..spec.fleet import Connection
 from .engine import Engine, Finds, Unsure, open_engine
+from .leases import has_run_out, renewed
 from .processes import ProcessId
 from .states import State
 from .store import JobRecord, Store
@@ -34,7 +35,7 @@ def reconcile(
             engine = open_engine(Connection.model_validate_json(connection), store.folder)
             problems += _recover(store, engine, [record for record in records if record.ref is None])
             _refresh(store, engine, [record for record in records if record.ref is not None])
-        except (EngineError, InputError) as error:
+        except (EngineError, InputError, StoreError) as error:  # a disk that is full forbids no look at what is known
             problems.append(error)
             if silent is not None and isinstance(error, EngineError):
                 silent[connection] = error
@@ -64,7 +65,8 @@ def hand_over(store: Store, engine: Engine, number: int, submission: Submission)
     with contextlib.ExitStack() as broken_off:  # interrupted, or unsure: it will be looked for
         broken_off.callback(store.leave, number)
         try:
-            ref = engine.submit(submission)
+            with renewed(store, number):
+                ref = engine.submit(submission)
         except Unsure:
             raise
         except EngineError as error:
@@ -82,7 +84,8 @@ def _recover(store: Store, engine: Engine, records: Sequence[JobRecord]) -> list
     for record in records:
         owner = ProcessId.parse(record.owner)
         left = owner == ProcessId.own() and (str(store.folder), record.key) not in _in_hand
-        if owner is None or left or not owner.alive:
+        alive = owner.alive if owner else False
+        if left or alive is False or (alive is None and has_run_out(store, record)):
             orphans.append(record)
     problems: list[EngineError] = []
     if not orphans:
@@ -96,7 +99,7 @@ def _recover(store: Store, engine: Engine, records: Sequence[JobRecord]) -> list
             store.submitted(record.id, ref, record.launch)
         elif record.state is State.PENDING or record.engine_key in found:
             with in_hand(store, record.key):
-                if store.begin(record.id, record.owner):
+                if store.begin(record.id, record.owner, record.lease):
                     try:
                         hand_over(store, engine, record.id, Submission.of_json(record.submission))
                     except EngineError as error:

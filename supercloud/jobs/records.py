@@ -7,6 +7,8 @@ import sqlite3
 import time
 from dataclasses import dataclass
 
+from ..errors import StoreError
+from .database import unchecked
 from .epochs import engine_key
 from .states import State
 
@@ -69,12 +71,18 @@ class JobRecord:
     """Of starts before the present one."""
     promised: float | None = None
     """US dollars that its present start may cost until its time limit; None: it has none, or no known price."""
+    lease: int = 0
+    """Counted up by its owner while it hands the job over: see :mod:`.leases`."""
 
     @classmethod
     def of_row(cls, row: sqlite3.Row) -> JobRecord:
         """From a row of the table, whose columns have the same names."""
-        values = dict(zip(row.keys(), row, strict=True))
-        return cls(**values | {"state": State(values["state"]), "recalled": bool(values["recalled"])})
+        try:
+            values = unchecked(row)
+            state = State(values["state"])
+        except ValueError as error:
+            raise StoreError(damaged(f"job {row['id']}", error)) from None
+        return cls(**values | {"state": state, "recalled": bool(values["recalled"])})
 
     @property
     def engine_key(self) -> str:
@@ -118,6 +126,12 @@ class JobRecord:
         return _total(self.dollars, self.hourly, self.seconds(now) / 3600)
 
 
+def damaged(what: str, error: Exception) -> str:
+    """What is said of a row that is not what was written."""
+    return (f"{what} of the store is damaged ({error}); keep a copy, then supercloud store restore FILE: engines keep "
+            "their jobs")  # fmt: skip
+
+
 def _total(before: float | None, rate: float | None, time: float) -> float | None:
     if before is None or (rate is None and time):
         return None
@@ -132,3 +146,12 @@ class Event:
     state: State
     attempt: int
     note: str
+
+    @classmethod
+    def of_row(cls, row: sqlite3.Row) -> Event:
+        """From a row of the table."""
+        try:
+            values = unchecked(row)
+            return cls(values["at"], State(values["state"]), values["attempt"], values["note"])
+        except ValueError as error:
+            raise StoreError(damaged(f"event {row['id']}", error)) from None

@@ -85,4 +85,38 @@ _NAMES = """
     CREATE INDEX jobs_by_name ON jobs (name)
     """
 
-MIGRATIONS = (_JOBS, _BROKER, _SHARES, _NAMES)
+# Who hands a job over counts its lease up as long as it lives; others note since when they have seen the same count.
+_LEASES = """
+    ALTER TABLE jobs ADD COLUMN lease INTEGER NOT NULL DEFAULT 0;
+    CREATE TABLE watches (
+        job INTEGER NOT NULL REFERENCES jobs (id),
+        boot TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        lease INTEGER NOT NULL,
+        since REAL NOT NULL,
+        PRIMARY KEY (job, boot)
+    )
+    """
+
+# What SQLite's own check cannot see: damage inside a value. Every row has a checksum of all its columns, made by
+# triggers (``database.checksum``) and compared when it is read. Whoever adds a column makes the triggers anew.
+_JOB = ("id, key, name, spec, placement, submission, cluster, connection, engine, ref, state, attempt, exit_code,"
+        " reason, owner, recorded, submitted, started, ended, fleet, tenant, priority, retries, launch, earlier,"
+        " recalled, watts, hourly, joules, dollars, units, unit_seconds, promised, lease")  # fmt: skip
+_EVENT = "id, job, at, state, attempt, note"
+
+
+def _checked(table: str, columns: str) -> str:
+    made = f"UPDATE {table} SET checksum = checksum({{}}) WHERE id = NEW.id; END;"
+    new = made.format(", ".join(f"NEW.{name}" for name in columns.split(", ")))
+    return f"""
+    ALTER TABLE {table} ADD COLUMN checksum INTEGER;
+    UPDATE {table} SET checksum = checksum({columns});
+    CREATE TRIGGER {table}_made AFTER INSERT ON {table} BEGIN {new}
+    CREATE TRIGGER {table}_changed AFTER UPDATE ON {table} BEGIN {new}
+    """
+
+
+_CHECKSUMS = _checked("jobs", _JOB) + _checked("events", _EVENT)
+
+MIGRATIONS = (_JOBS, _BROKER, _SHARES, _NAMES, _LEASES, _CHECKSUMS)

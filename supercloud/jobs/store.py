@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import sqlite3
@@ -14,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from ..errors import InputError, UnknownName
+from ..errors import InputError, StoreError, UnknownName
 from .database import Database, state_folder
 from .processes import ProcessId
 from .records import Event, JobRecord
@@ -40,6 +39,23 @@ class Store:
     def close(self) -> None:
         """Close the file; records that were read stay usable."""
         self._database.close()
+
+    @property
+    def unwritable(self) -> StoreError | None:
+        """Why nothing can be written (the disk is full); None where it can."""
+        return self._database.unwritable
+
+    def check(self) -> None:
+        """Look through the whole file for damage; raises :class:`StoreError`."""
+        self._database.check()
+
+    def copy_to(self, path: Path) -> None:
+        """Copy all of it into another file, as it is at one moment."""
+        self._database.copy_to(path)
+
+    def compact(self) -> None:
+        """Give the space of what was deleted back to the disk."""
+        self._database.compact()
 
     def __enter__(self) -> Self:
         return self
@@ -105,8 +121,8 @@ class Store:
 
     def history(self, number: int) -> list[Event]:
         """What happened to a job, in order."""
-        rows = self._database.read("SELECT at, state, attempt, note FROM events WHERE job = ? ORDER BY id", (number,))
-        return [Event(row["at"], State(row["state"]), row["attempt"], row["note"]) for row in rows]
+        rows = self._database.read("SELECT * FROM events WHERE job = ? ORDER BY id", (number,))
+        return [Event.of_row(row) for row in rows]
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
@@ -140,17 +156,19 @@ class Store:
             self._note(database, number, State.HELD if held else State.PENDING, 1, "recorded")
             return self.get(number), True
 
-    def begin(self, number: int, owner: str = "") -> bool:
+    def begin(self, number: int, owner: str = "", lease: int | None = None) -> bool:
         """Write down that this process is about to submit a job; False when another one does or did.
 
-        ``owner`` is the process known to have begun and died.
+        ``owner`` is the process known to have begun and to have ended, ``lease`` what was last seen of its lease.
         """
         with self.writing() as connection:
             cursor = connection.execute(
-                "UPDATE jobs SET state = ?, owner = ? WHERE id = ? AND owner = ? AND state IN (?, ?)",
-                (State.SUBMITTING, str(ProcessId.own()), number, owner, State.PENDING, State.SUBMITTING),
+                "UPDATE jobs SET state = ?, owner = ?, lease = lease + 1 WHERE id = ? AND owner = ?"
+                " AND lease = coalesce(?, lease) AND state IN (?, ?)",
+                (State.SUBMITTING, str(ProcessId.own()), number, owner, lease, State.PENDING, State.SUBMITTING),
             )
             if cursor.rowcount:
+                connection.execute("DELETE FROM watches WHERE job = ?", (number,))
                 self._note(connection, number, State.SUBMITTING, 1, "after a crash" if owner else "")
             return bool(cursor.rowcount)
 
@@ -275,9 +293,7 @@ def default_store() -> Store:
 
 @lru_cache(maxsize=8)
 def _opened(folder: Path, process: int) -> Store:
-    store = Store(folder)
-    atexit.register(store.close)
-    return store
+    return Store(folder)
 
 
 def _lives_on(record: JobRecord, status: Status) -> bool:

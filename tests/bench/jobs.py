@@ -50,10 +50,10 @@ def submit_rate(folder: Path) -> float:
     plan = resolve(loads(SPEC))
     job = JobSpec.model_validate({"name": "job", "command": ["true"], "accelerators": {"count": 8}})
     with Store(folder) as store:
-        api.submit(job, plan, store=store)
+        api.submit(job, plan, engine="local", store=store)
         start = time.perf_counter()
         for _ in range(SUBMITTED):
-            api.submit(job, plan, store=store)
+            api.submit(job, plan, engine="local", store=store)
         rate = SUBMITTED / (time.perf_counter() - start)
     with contextlib.suppress(OSError, ValueError):
         os.kill(int((folder / "local/agent.lock").read_text()), signal.SIGKILL)

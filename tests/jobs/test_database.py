@@ -10,6 +10,9 @@ import pytest
 from supercloud.errors import StoreError
 from supercloud.jobs import database
 from supercloud.jobs.database import Database, state_folder
+from supercloud.jobs.engine import open_engine
+from supercloud.jobs.engines.local.engine import LocalEngine
+from supercloud.spec.fleet import Connection
 
 TABLE = ("CREATE TABLE things (name TEXT)",)
 
@@ -43,7 +46,10 @@ def test_a_damaged_file_is_said_to_be_one(tmp_path: Path, spoil: bytes) -> None:
     assert path.read_bytes() == spoil
 
 
-def test_damage_inside_is_found_on_reading(tmp_path: Path) -> None:
+@pytest.mark.parametrize("checked", [True, False])
+def test_damage_inside_is_found_on_opening_or_reading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checked: bool
+) -> None:
     path = tmp_path / "a.db"
     full = Database(path, TABLE)
     with full.writing() as connection:
@@ -52,6 +58,11 @@ def test_damage_inside_is_found_on_reading(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[4096 * 2 : 4096 * 6] = b"\xff" * 4096 * 4
     path.write_bytes(data)
+    if checked:
+        with pytest.raises(StoreError, match="damaged"):
+            Database(path, TABLE)
+        return
+    monkeypatch.setattr(database, "_SMALL", 0)  # as a large one, which is not looked through whenever it is opened
     hurt = Database(path, TABLE)
     with pytest.raises(StoreError, match="damaged"):
         hurt.read("SELECT * FROM things ORDER BY name")
@@ -171,3 +182,22 @@ def test_what_is_written_soon_does_not_make_the_rest_late(tmp_path: Path, monkey
         connection.execute("INSERT INTO things VALUES ('a')")
     assert opened.read("PRAGMA synchronous")[0][0] == 2, "FULL"
     opened.close()
+
+
+def test_a_connection_that_nobody_closed_is_closed_with_its_last_reference(tmp_path: Path) -> None:
+    opened = Database(tmp_path / "a.db", TABLE)
+    connection = opened._connection
+    del opened
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):  # Python 3.13 warns of one that is only dropped
+        connection.execute("SELECT 1")
+
+
+def test_engines_and_stores_that_caches_drop_close_their_files(tmp_path: Path) -> None:
+    engine = open_engine(Connection(engine="local"), tmp_path)
+    assert isinstance(engine, LocalEngine)
+    connection = engine._queue._database._connection
+    del engine
+    for number in range(40):
+        open_engine(Connection(engine="fake"), tmp_path / str(number))
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")

@@ -21,7 +21,7 @@ from supercloud.plan.model import Plan
 
 @pytest.fixture
 def executor(plan: Plan, store: Store) -> Iterator[Executor]:
-    with Executor(plan, store=store, accelerators={"type": "h100", "count": 1}) as opened:
+    with Executor(plan, engine="local", store=store, accelerators={"type": "h100", "count": 1}) as opened:
         yield opened
 
 
@@ -54,7 +54,7 @@ def test_what_cannot_travel_is_told(executor: Executor) -> None:
 
 
 def test_a_closed_executor_takes_nothing(plan: Plan, store: Store) -> None:
-    with Executor(plan, store=store) as executor:
+    with Executor(plan, engine="local", store=store) as executor:
         call = executor.submit(called.add, 1)
     assert call.record.state == "COMPLETED", "leaving the block waits"
     with pytest.raises(RuntimeError):

@@ -32,7 +32,7 @@ def submit_until_killed(folder: Path, plan: Plan, trial: int, ran: Path, returne
     with Store(folder) as store:
         for number in range(1000):
             key = f"t{trial}-{number}"
-            api.submit(job, plan, store=store, key=key)
+            api.submit(job, plan, engine="local", store=store, key=key)
             os.write(log, f"{key}\n".encode())
 
 

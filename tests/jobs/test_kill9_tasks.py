@@ -36,7 +36,7 @@ def test_kill_9_of_what_runs(tmp_path: Path, plan: Plan) -> None:
                 "name": "job", "command": ["sh", "-c", text, "sh", str(number % 3 + 1)], "retries": 1000,
                 "accelerators": {"type": "h100", "count": 1},
             })  # fmt: skip
-            api.submit(job, plan, store=store, key=f"k{number}")
+            api.submit(job, plan, engine="local", store=store, key=f"k{number}")
 
         try:
             for number in range(JOBS):

@@ -69,9 +69,11 @@ def test_held_served_waited_for_and_accounted(shell: Shell) -> None:
 
 
 def test_exit_codes_for_scripts(shell: Shell) -> None:
-    bad = shell("submit", shell.job("{name: bad, command: ['false']}"), "--on", "own.yaml").strip()
+    bad = shell("submit", shell.job("{name: bad, command: ['false']}"), "--on", "own.yaml", "--engine", "local").strip()
     assert "next: supercloud logs" in shell("wait", bad, code=1)
-    long = shell("submit", shell.job("{name: long, command: [sleep, '60']}"), "--on", "own.yaml").strip()
+    long = shell(
+        "submit", shell.job("{name: long, command: [sleep, '60']}"), "--on", "own.yaml", "--engine", "local"
+    ).strip()
     assert "it goes on" in shell("wait", long, "--timeout", "0.2", code=1)
     assert "1 job" not in shell("cancel", long)
     dear = "{name: dear, command: [a], tenant: llm, accelerators: {count: 8}, time_limit: 8 h}"
@@ -88,14 +90,22 @@ def unconnected(shell: Shell) -> str:
 def test_the_engine_follows_from_how_it_is_reached(shell: Shell) -> None:
     job = shell.job("{name: a, command: ['true'], time_limit: 1 min}")
     assert "sbatch" in shell("submit", job, "--on", "own.yaml", "--via", "ssh:nowhere.example", "--dry-run")
-    assert "sbatch" not in shell("submit", job, "--on", "own.yaml", "--dry-run")
+    assert "sbatch" in shell("submit", job, "--on", "own.yaml", "--dry-run"), "the cluster's own"
+    assert "sbatch" not in shell("submit", job, "--on", "own.yaml", "--engine", "local", "--dry-run")
     said = shell("submit", job, "--on", "fleet.yaml", "--engine", "slurm", code=2)
     assert "under connect:" in said and "COMPLETED" not in shell("jobs"), "a fleet is never submitted to in another way"
 
 
 def test_one_list_cut_down(shell: Shell) -> None:
     for name, more in (("a", "tenant: llm"), ("b", "tenant: llm"), ("a", "priority: low")):
-        shell("submit", shell.job(f"{{name: {name}, command: [sh, -c, 'exit 3'], {more}}}"), "--on", "own.yaml")
+        shell(
+            "submit",
+            shell.job(f"{{name: {name}, command: [sh, -c, 'exit 3'], {more}}}"),
+            "--on",
+            "own.yaml",
+            "--engine",
+            "local",
+        )
     shell("wait", "1", "2", "3", code=1)
 
     def rows(*words: str) -> list[int]:

@@ -31,8 +31,8 @@ def assign(
     """Write down that this process is about to give a held job to an engine; False when somebody else has moved it."""
     with store.writing() as database:
         cursor = database.execute(
-            "UPDATE jobs SET state = ?, owner = ?, placement = ?, submission = ?, cluster = ?, connection = ?,"
-            " engine = ?, watts = ?, hourly = ?, units = ?, promised = ?, reason = ''"
+            "UPDATE jobs SET state = ?, owner = ?, lease = lease + 1, placement = ?, submission = ?, cluster = ?,"
+            " connection = ?, engine = ?, watts = ?, hourly = ?, units = ?, promised = ?, reason = ''"
             " WHERE id = ? AND state = ? AND launch = ?",
             (State.SUBMITTING, str(ProcessId.own()), placement.to_json(), submission.to_json(), placement.cluster,
              connection, engine, watts, placement.price, placement.units, promised, record.id, State.HELD,

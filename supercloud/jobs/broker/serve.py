@@ -60,9 +60,12 @@ class Broker:
 
     def __init__(
         self, store: Store, fleet: Fleet, *, move_after: float = 60.0, lost_after: float | None = None,
-        clock: Callable[[], float] = time.time, say: Callable[[str], None] = lambda text: None,
+        clock: Callable[[], float] = time.time, ticks: Callable[[], float] | None = None,
+        say: Callable[[str], None] = lambda text: None,
     ):  # fmt: skip
+        # dates go into the store; how long something lasts here is measured with a clock that no new date moves
         self.store, self.clock, self.say = store, clock, say
+        self.ticks = ticks or (time.monotonic if clock is time.time else clock)
         self.fleet = only(fleet, {cluster.plan.name for cluster in fleet.clusters if cluster.member.connect})
         self.move_after, self.lost_after = move_after, lost_after
         self.watch = Watch(keep=0.0, clock=clock)
@@ -74,7 +77,7 @@ class Broker:
 
     def step(self) -> int:
         """One look and what follows from it; returns how many jobs were given to an engine."""
-        began = self.clock()
+        began = self.ticks()
         failed: dict[str, EngineError] = {}  # who does not answer is asked once: that alone may take long
         for problem in reconcile(self.store, silent=failed):
             self.say(f"warning: {problem}")
@@ -95,11 +98,11 @@ class Broker:
         order = in_turn(held, use, shares_of(self.fleet), {record.id: self._size(record) for record in held})
         have = held_by(given)
         begun = 0
-        for action in decide(view, order, self.specs, now, self._avoided(held, now), have):
+        for action in decide(view, order, self.specs, now, self._avoided(held, self.ticks()), have):
             if isinstance(action, Hold):
                 ledger.explain(self.store, action.record, action.reason)
             else:
-                begun += self._start(action, now)
+                begun += self._start(action, self.ticks())
                 view = taken(view, action.placement)
                 have = with_more(have, action.record.tenant, action.placement, action.placement.cluster)
         queued = [record for record in mine if record.state is State.QUEUED and record.ref is not None]
@@ -116,7 +119,7 @@ class Broker:
         """The fleet as its engines see it now; clusters that do not answer are left out."""
         seen = []
         for cluster in self.fleet.clusters:
-            name, asked = cluster.plan.name, self.clock()
+            name, asked = cluster.plan.name, self.ticks()
             if _connection_of(cluster) in failed:
                 self.silent.setdefault(name, began)
                 continue
@@ -229,7 +232,7 @@ class Broker:
 
     def _give_up_silent(self) -> None:
         """Jobs on clusters that have been silent for long go on elsewhere; their old copies are fenced off."""
-        now = self.clock()
+        now = self.ticks()
         lost = {name for name, since in self.silent.items() if now - since >= (self.lost_after or 0.0)}
         for record in self.store.live() if lost else ():
             if record.cluster in lost and record.fleet and record.ref is not None:

@@ -19,6 +19,7 @@ from supercloud.jobs import api
 from supercloud.jobs.engines.local import runs, slots
 from supercloud.jobs.engines.local.engine import LocalEngine
 from supercloud.jobs.engines.local.queue import Queue, Task
+from supercloud.jobs.engines.local.verdicts import late, time_left
 from supercloud.jobs.placement import Placement
 from supercloud.jobs.processes import ProcessId
 from supercloud.jobs.states import State
@@ -40,7 +41,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(job: JobSpec, plan: Plan, store: Store) -> api.Job:
-    held = api.submit(job, plan, store=store)
+    held = api.submit(job, plan, engine="local", store=store)
     held.wait(20)
     return held
 
@@ -87,7 +88,7 @@ def test_a_script_runs_once(job: Make, plan: Plan, store: Store) -> None:
 
 def test_one_task_that_fails_ends_the_others(job: Make, plan: Plan, store: Store) -> None:
     command = ["sh", "-c", 'test "$RANK" = 0 || exec sleep 60; exit 4']
-    held = api.submit(job(command, accelerators={"type": "h100", "count": 32}), plan, store=store)
+    held = api.submit(job(command, accelerators={"type": "h100", "count": 32}), plan, engine="local", store=store)
     with pytest.raises(JobFailed, match="one of its 4 tasks ended with exit code 4"):
         held.result(20)
 
@@ -101,7 +102,7 @@ def test_time_limits_end_everything(job: Make, plan: Plan, store: Store) -> None
 
 
 def test_cancel_ends_everything(job: Make, plan: Plan, store: Store) -> None:
-    held = api.submit(job(["sh", "-c", "sleep 62 & sleep 62"]), plan, store=store)
+    held = api.submit(job(["sh", "-c", "sleep 62 & sleep 62"]), plan, engine="local", store=store)
     process_of(held, store)
     held.cancel()
     assert held.wait(10) is State.CANCELLED
@@ -116,9 +117,9 @@ def test_what_a_program_leaves_behind_is_ended(job: Make, plan: Plan, store: Sto
 
 def test_a_waiting_job_is_cancelled_without_having_run(job: Make, plan: Plan, store: Store) -> None:
     whole = {"type": "h100", "count": 8}
-    first = api.submit(job(["sleep", "64"], accelerators=whole), plan, store=store)
+    first = api.submit(job(["sleep", "64"], accelerators=whole), plan, engine="local", store=store)
     process_of(first, store)
-    second = api.submit(job(accelerators=whole), plan, store=store)
+    second = api.submit(job(accelerators=whole), plan, engine="local", store=store)
     assert second.state() is State.QUEUED
     second.cancel()
     assert second.wait(10) is State.CANCELLED and "before it began" in second.record.reason
@@ -127,7 +128,7 @@ def test_a_waiting_job_is_cancelled_without_having_run(job: Make, plan: Plan, st
 
 
 def test_a_killed_agent_changes_nothing(job: Make, plan: Plan, store: Store, tmp_path: Path) -> None:
-    held = api.submit(job(["sh", "-c", "echo begun; sleep 0.5; echo done"]), plan, store=store)
+    held = api.submit(job(["sh", "-c", "echo begun; sleep 0.5; echo done"]), plan, engine="local", store=store)
     process_of(held, store)
     assert stop_agent(store.folder)
     assert held.wait(10) is State.COMPLETED
@@ -135,7 +136,7 @@ def test_a_killed_agent_changes_nothing(job: Make, plan: Plan, store: Store, tmp
 
 
 def test_a_job_that_ended_while_nobody_looked(job: Make, plan: Plan, store: Store) -> None:
-    held = api.submit(job(["sh", "-c", "sleep 0.2; exit 5"]), plan, store=store)
+    held = api.submit(job(["sh", "-c", "sleep 0.2; exit 5"]), plan, engine="local", store=store)
     process = process_of(held, store)
     assert stop_agent(store.folder)
     eventually(lambda: not process.alive)
@@ -146,7 +147,7 @@ def test_a_job_that_ended_while_nobody_looked(job: Make, plan: Plan, store: Stor
 @pytest.mark.parametrize("retries, end, attempts", [(0, State.NODE_FAIL, 1), (1, State.COMPLETED, 2)])
 def test_a_lost_job(job: Make, plan: Plan, store: Store, retries: int, end: State, attempts: int, agent: str) -> None:
     text = 'echo $SUPERCLOUD_EPOCH; test "$SUPERCLOUD_EPOCH" = 2 || sleep 65'
-    held = api.submit(job(["sh", "-c", text], retries=retries), plan, store=store)
+    held = api.submit(job(["sh", "-c", text], retries=retries), plan, engine="local", store=store)
     process = process_of(held, store)
     if agent == "was killed":
         stop_agent(store.folder)
@@ -253,7 +254,7 @@ def test_real_accelerators_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_real_accelerators_are_leased(job: Make, plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SUPERCLOUD_ACCELERATORS", "4")
     asked = job(["sh", "-c", "echo $CUDA_VISIBLE_DEVICES; sleep 0.3"], accelerators={"type": "h100", "count": 2})
-    held = [api.submit(asked, plan, store=store) for _ in range(3)]
+    held = [api.submit(asked, plan, engine="local", store=store) for _ in range(3)]
     for one in held:
         assert one.wait(10) is State.COMPLETED and not one.record.reason
     assert sorted("".join(one.logs()) for one in held) in (["0,1\n", "0,1\n", "2,3\n"], ["0,1\n", "2,3\n", "2,3\n"])
@@ -282,3 +283,18 @@ def test_processes_are_told_apart() -> None:
     assert not ProcessId(child.pid, "1", me.boot).alive, "its remains do not count"
     child.wait()
     assert ProcessId.parse("nonsense") is None
+
+
+def test_a_time_limit_ignores_a_clock_that_jumps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    queue = Queue(tmp_path)
+    ref = int(queue.add(Submission("k", ("true",), settings={"time_limit": 60})))
+    queue.begin(ref, (), False)
+    [task] = queue.running()
+    now = time.time()
+    for jump in (-1e6, 1e6):
+        monkeypatch.setattr(time, "time", lambda jump=jump: now + jump)
+        assert not late(task) and 50 < time_left(task) <= 60
+        queue.end(ref, State.COMPLETED, "", 0)
+        status = queue.statuses([str(ref)])[str(ref)]
+        assert status.started is not None and status.ended is not None and 0 <= status.ended - status.started < 60
+    queue.close()

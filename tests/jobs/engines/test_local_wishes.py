@@ -25,7 +25,7 @@ Make = Callable[..., JobSpec]
 
 @pytest.fixture
 def submit(job: Make, plan: Plan, store: Store) -> Callable[..., api.Job]:
-    return lambda text, **fields: api.submit(job(["sh", "-c", text], **fields), plan, store=store)
+    return lambda text, **fields: api.submit(job(["sh", "-c", text], **fields), plan, engine="local", store=store)
 
 
 def said(held: api.Job) -> list[str]:

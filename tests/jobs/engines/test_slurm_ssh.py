@@ -76,12 +76,12 @@ def test_a_job_goes_over_and_its_log_comes_back(home: Path, tmp_path: Path, job:
     prepared = far.prepare(asked, AT, "k")
     assert "--output=.supercloud/slurm/k/log" in prepared.argv and not any("chdir" in item for item in prepared.argv)
     assert "cd /scratch/a || exit" in prepared.stdin
-    assert 'export SUPERCLOUD_COMMIT="$HOME"/.supercloud/slurm/checkpoint' in prepared.stdin
+    assert 'export SUPERCLOUD_COMMIT="$HOME"/.supercloud/slurm/.checkpoint' in prepared.stdin
     assert not (tmp_path / "state").exists(), "preparing asks nobody"
     assert far.submit(prepared) == "41"
     assert (home / "got").read_text() == prepared.stdin, "the script arrived as it is"
     folder = home / ".supercloud/slurm"
-    assert os.access(folder / "checkpoint", os.X_OK) and oct((folder / "k").stat().st_mode)[-3:] == "700"
+    assert os.access(folder / ".checkpoint", os.X_OK) and oct((folder / "k").stat().st_mode)[-3:] == "700"
     (folder / "k/log").write_bytes(b"x" * 2_000_000 + b"end")
     assert len(far.read_log("k", 0)) == 2**20 and far.read_log("k", 2_000_000) == b"end"
     assert far.read_log("k", 2_000_003) == far.read_log("other", 0) == far.read_result("k", 0) == b""

@@ -36,7 +36,7 @@ errors, returned = [], []
 with Store(folder / "state") as store:
     for number in range(3000):
         try:
-            returned.append(api.submit(job, plan, store=store, key=f"k{number}").key)
+            returned.append(api.submit(job, plan, engine="local", store=store, key=f"k{number}").key)
         except (StoreError, EngineError, OSError) as error:
             errors.append(f"{type(error).__name__}: {error}")
             if len(errors) == 5:

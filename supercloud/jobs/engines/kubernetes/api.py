@@ -13,7 +13,9 @@ from typing import Any, Protocol
 from urllib.parse import urlencode
 
 from ....errors import EngineError
+from ...answers import parsed
 from ...engine import Unsure
+from . import shapes
 
 __all__ = ["Api", "Cluster", "Refusal", "Transport"]
 
@@ -45,6 +47,11 @@ class Cluster:
     def __init__(self, context: str | None = None, config_file: Path | None = None):
         self.context, self.config_file = context, config_file
         self._lock = threading.Lock()
+
+    def find(self) -> None:
+        """Look for its address and credentials; raises :class:`EngineError` with what to do where there are none."""
+        with self._lock:
+            _ = self._client
 
     def send(self, method: str, path: str, body: bytes | None, kind: str) -> tuple[int, bytes]:
         """Every request may be repeated (objects have names of their own), so a connection that broke is no end."""
@@ -90,8 +97,11 @@ class Cluster:
                     client_configuration=settings,
                 )  # fmt: skip
         except kubeconfig.ConfigException as error:
-            raise EngineError(f"no cluster: {error}; set KUBECONFIG, or connect: {{engine: kubernetes, context: …}} to "
-                              "a context that kubectl config get-contexts lists") from None  # fmt: skip
+            raise EngineError(
+                f"no cluster: {error}; set KUBECONFIG, or say how it is reached: --via context:NAME (in a fleet file "
+                "connect: {engine: kubernetes, context: …}) with a context that kubectl config get-contexts lists; to "
+                "simulate the cluster on this machine take --engine local"
+            ) from None
         return client.ApiClient(settings)
 
 
@@ -144,7 +154,10 @@ class Api:
     def _json(self, method: str, path: str, query: Mapping[str, str | int], body: Json | None = None,
               kind: str = "application/json") -> Json:  # fmt: skip
         data = self._send(method, path, query, None if body is None else json.dumps(body).encode(), kind)
-        found: Json = json.loads(data)
+        try:
+            found: Json = parsed(data, shapes.ANSWER, f"{method} {path}")
+        except EngineError as error:  # whatever was asked for may have been done
+            raise (Unsure(str(error)) if method == "POST" else error) from None
         return found
 
     def _send(self, method: str, path: str, query: Mapping[str, str | int], body: bytes | None, kind: str) -> bytes:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import copy
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from ....catalog import Catalog
 from ....errors import EngineError
 from ....plan.kubernetes.names import JOB
 from ....spec import JobSpec
 from ....spec.fleet import Connection
+from ...answers import understood
 from ...combining import combined
 from ...fleet import NodeState, Waiting
 from ...placement import Placement
@@ -36,10 +37,23 @@ from .volcano import API as VOLCANO
 __all__ = ["KubernetesEngine"]
 
 Json = dict[str, Any]
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 _AT_ONCE = 8  # tasks of an array that are created at one time
 _NAMED = 100  # jobs that one list asks for by name
 _DELETED = Status(State.CANCELLED, reason="it was deleted")
+
+
+def _understood(method: Callable[_P, _T]) -> Callable[_P, _T]:
+    """A question whose answer is an :class:`EngineError` where objects lack what is read of them."""
+
+    @wraps(method)
+    def asked(*arguments: _P.args, **named: _P.kwargs) -> _T:
+        with understood("the Kubernetes API server"):
+            return method(*arguments, **named)
+
+    return asked
 
 
 class KubernetesEngine:
@@ -50,7 +64,8 @@ class KubernetesEngine:
     def __init__(self, connection: Connection, folder: Path, transport: Transport | None = None):
         self._context = connection.context
         self._notes = Notes(folder / "kubernetes")
-        self.api = Api(transport or Cluster(connection.context))
+        self._transport = transport or Cluster(connection.context)
+        self.api = Api(self._transport)
 
     def prepare(self, job: JobSpec, placement: Placement, key: str) -> Submission:
         """The object, and the command that would create it."""
@@ -62,6 +77,12 @@ class KubernetesEngine:
         return Submission(key, ("kubectl", *context, "create", "--filename=-"), text,
                           settings={"array": job.array} if job.array else {})  # fmt: skip
 
+    def check_reach(self) -> None:
+        """There is a client, and a context or the cluster this process runs in."""
+        if isinstance(self._transport, Cluster):
+            self._transport.find()
+
+    @_understood
     def submit(self, submission: Submission) -> str:
         """Create what is not there yet: the name follows from the key, so doing it twice makes one."""
         body = json.loads(submission.stdin)
@@ -91,6 +112,7 @@ class KubernetesEngine:
                 hint = f"; try: kubectl auth can-i create {path.rpartition('/')[2]} --namespace {namespace}"
             raise EngineError(f"Kubernetes refused the job: {refusal}{hint}") from None
 
+    @_understood
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
         """Those that were never sent are certainly not there; of the others the server knows."""
         found: dict[str, str | None] = {}
@@ -112,6 +134,7 @@ class KubernetesEngine:
                 return None
             raise
 
+    @_understood
     def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:
         """A few lists for each namespace, whatever the number of jobs."""
         asked: dict[tuple[str, str], list[tuple[str, Ref]]] = {}
@@ -134,6 +157,7 @@ class KubernetesEngine:
         for path, name in _objects(ref):
             self._delete(path, name, {})
 
+    @_understood
     def recall(self, ref: str) -> None:
         """Delete it unless the queue has let it in: the server compares versions, so none that begins now is hit."""
         for path, name in _objects(ref):
@@ -163,12 +187,14 @@ class KubernetesEngine:
                 raise EngineError(f"Kubernetes refused to end it: {refusal}") from None
         return True
 
+    @_understood
     def nodes(self) -> Sequence[NodeState]:
         """Every node, with the accelerators that anybody's pods have."""
         live = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
         pods = self.api.pages("/api/v1/pods", fieldSelector=live)
         return list(node_states(self.api.pages("/api/v1/nodes"), pods, _accelerators()))
 
+    @_understood
     def waiting(self) -> Sequence[Waiting]:
         """What waits for nodes, of everybody, in the queues that are there."""
         found: list[Waiting] = []
@@ -186,6 +212,7 @@ class KubernetesEngine:
     def _volcano_jobs(self) -> list[Waiting]:
         return waiting_jobs(self.api.pages(f"/apis/{VOLCANO}/jobs"))
 
+    @_understood
     def read_log(self, key: str, offset: int) -> bytes:
         """What its pods printed, over all attempts as far as somebody was reading."""
         ref = self._notes.read(key)
@@ -197,6 +224,7 @@ class KubernetesEngine:
             data = spool.read(offset)
         return data
 
+    @_understood
     def read_result(self, key: str, offset: int) -> bytes:
         """What a function returned, which came with what its pods printed."""
         ref = self._notes.read(key)

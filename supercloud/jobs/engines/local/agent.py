@@ -23,7 +23,7 @@ from .queue import Queue, Task
 from .runs import Run, left_behind, signal_all
 from .slots import capacity, lease
 from .tasks import task_env
-from .verdicts import again, ends_at, late
+from .verdicts import again, late, time_left
 
 _HEARTBEAT = 1.0  # seconds between two looks when nothing rings and nothing ends
 _BLIND = 0.05  # the same where the system cannot tell us of the end of a process
@@ -123,7 +123,7 @@ class Agent:
             return False
         if task.cancelled:
             return self.condemn(task, State.CANCELLED, "cancelled", None)
-        if reason := late(task, time.time()):
+        if reason := late(task):
             return self.condemn(task, State.TIMEOUT, reason, None)
         return True
 
@@ -134,12 +134,10 @@ class Agent:
             return code
         process = run.process()
         child = self.children.get(run)
-        if process is None and task.verdict:
-            run.forbid()
+        if process is None and (task.verdict or task.boot != boot()):
+            run.forbid()  # of another boot: the machine went down, or another one with this home was about to start it
             process = run.process()
         if process is None:
-            if task.boot != boot():
-                return -1  # the machine went down; whether it had begun went down with it
             if task.ref in self.broken:
                 return 126
             if child is None:
@@ -149,8 +147,10 @@ class Agent:
                 if ended > 0:
                     self.broken[task.ref] = "it could not be started: its folder cannot be written"
             return None
-        if process.alive:
+        alive = process.alive
+        if alive:
             self.watch(process.pid)
+        if alive or (alive is None and run.is_held()):
             return None
         code = run.exit_code()  # it may have ended between the two looks
         if code is None and child is not None and child.pid == process.pid and (child.poll() or 0) > 0:
@@ -193,8 +193,7 @@ class Agent:
         if not waiting:
             return []
         places = capacity([*running, *waiting])
-        now = time.time()
-        expired = [(task, reason, State.TIMEOUT) for task in waiting if (reason := late(task, now))]
+        expired = [(task, reason, State.TIMEOUT) for task in waiting if (reason := late(task))]
         gone = {task.ref for task, _, _ in expired}
         leases, never = lease(running, [task for task in waiting if task.ref not in gone], places)
         hopeless = expired + [(task, reason, State.FAILED) for task, reason in never]
@@ -250,9 +249,9 @@ class Agent:
 
     def sleep(self, running: Iterable[Task]) -> None:
         """Until somebody rings, a process ends, or time is up for a job."""
-        now, patience = time.time(), self.heartbeat if self.idle > self.heartbeat else self.idle
+        patience = self.heartbeat if self.idle > self.heartbeat else self.idle
         for task in running:
-            patience = min(patience, ends_at(task) - now)
+            patience = min(patience, time_left(task))
         if self.kill_at:
             patience = min(patience, 0.05)
         for key, _ in self.selector.select(max(patience, 0.001)):

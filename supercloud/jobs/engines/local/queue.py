@@ -49,6 +49,8 @@ _MIGRATIONS = (
     """,
     # jobs that are to begin later, in seconds since 1970
     "ALTER TABLE tasks ADD COLUMN begin REAL NOT NULL DEFAULT 0",
+    # when the present attempt began by the monotonic clock of its boot: limits and use, whatever the date does
+    "ALTER TABLE tasks ADD COLUMN ticks REAL",
 )
 
 _PRETENDED = "its accelerators are simulated: this machine has none"
@@ -77,6 +79,8 @@ class Task:
     started: float | None
     ended: float | None
     queued: float = 0.0
+    ticks: float | None = None
+    """When this attempt began, by the monotonic clock of its boot."""
 
     @classmethod
     def of_row(cls, row: sqlite3.Row) -> Task:
@@ -84,7 +88,7 @@ class Task:
         return cls(
             row["ref"], row["key"], Submission.of_json(row["submission"]), State(row["state"]), row["attempt"],
             tuple(json.loads(row["slots"])), bool(row["simulated"]), row["boot"], bool(row["cancelled"]),
-            row["verdict"], row["exit_code"], row["reason"], row["started"], row["ended"], row["queued"],
+            row["verdict"], row["exit_code"], row["reason"], row["started"], row["ended"], row["queued"], row["ticks"],
         )  # fmt: skip
 
     @property
@@ -170,6 +174,14 @@ class Queue:
                 (State.CANCELLED, time.time(), numbers, numbers),
             )
 
+    def prune(self, before: float) -> None:
+        """Forget what ended before a date, unless something waits for it."""
+        with self.writing() as connection:
+            connection.execute(
+                "DELETE FROM tasks WHERE ended < ? AND ref NOT IN"
+                " (SELECT a.value FROM tasks t, json_each(t.after) a WHERE t.state = 'QUEUED')", (before,),
+            )  # fmt: skip
+
     # -- for the agent -----------------------------------------------------------------------------------------------
 
     def running(self) -> list[Task]:
@@ -214,9 +226,9 @@ class Queue:
         with self.writing() as connection:
             reason = _PRETENDED if simulated else ""
             connection.execute(
-                "UPDATE tasks SET state = ?, slots = ?, simulated = ?, boot = ?, reason = ?, started = ?"
+                "UPDATE tasks SET state = ?, slots = ?, simulated = ?, boot = ?, reason = ?, started = ?, ticks = ?"
                 " WHERE ref = ? AND state = 'QUEUED'",
-                (State.RUNNING, json.dumps(slots), simulated, boot(), reason, time.time(), ref),
+                (State.RUNNING, json.dumps(slots), simulated, boot(), reason, time.time(), time.monotonic(), ref),
             )
 
     def condemn(self, ref: int, verdict: State, reason: str, exit_code: int | None = None) -> None:
@@ -231,8 +243,9 @@ class Queue:
         """Write down how a job ended."""
         with self.writing() as connection:
             connection.execute(
-                "UPDATE tasks SET state = ?, reason = ?, exit_code = ?, slots = '[]', ended = ? WHERE ref = ?",
-                (state, reason, exit_code, time.time(), ref),
+                "UPDATE tasks SET state = ?, reason = ?, exit_code = ?, slots = '[]',"
+                " ended = iif(boot = ? AND started IS NOT NULL, started + max(0, ? - ticks), ?) WHERE ref = ?",
+                (state, reason, exit_code, boot(), time.monotonic(), time.time(), ref),
             )
 
     def again(self, ref: int, reason: str) -> None:
@@ -240,6 +253,6 @@ class Queue:
         with self.writing() as connection:
             connection.execute(
                 "UPDATE tasks SET state = ?, attempt = attempt + 1, slots = '[]', verdict = '', exit_code = NULL,"
-                " reason = ?, started = NULL WHERE ref = ?",
+                " reason = ?, started = NULL, ticks = NULL WHERE ref = ?",
                 (State.QUEUED, reason, ref),
             )

@@ -1,13 +1,15 @@
 #!/bin/sh
-# One task of a job. Usage: run.sh FOLDER LOG WORKDIR PROGRAM [ARGUMENT...]
+# One task of a job. Usage: run.sh FOLDER LOG WORKDIR NAMESPACE PROGRAM [ARGUMENT...]
 #
+# Standard input is a file that is locked as long as this shell has it open.
 # Claims FOLDER so that nobody else starts this task, runs the program, leaves its exit code in FOLDER/exit. It lives on
 # its own: neither the submitter nor the agent has to. No text of a job is ever read as shell: it only passes through "$@".
 
 folder=$1
 log=$2
 workdir=$3
-shift 3
+namespace=$4
+shift 4
 
 start_time() { # the 22nd field of stat; the second one, a name in parentheses, may hold anything
     set -f
@@ -21,7 +23,7 @@ start_time "$stat"
 read -r boot </proc/sys/kernel/random/boot_id
 
 # The claim is a hard link: there at once, with its content, for exactly one process.
-printf '%s %s %s\n' "$$" "$started" "$boot" >"$folder/claim.$$" || exit 125
+printf '%s %s %s %s\n' "$$" "$started" "$boot" "$namespace" >"$folder/claim.$$" || exit 125
 ln "$folder/claim.$$" "$folder/started" 2>/dev/null || exit 0
 
 # Signals are for the program; this shell stays to write down how it ended. A handler, unlike ignoring, is not inherited.

@@ -1,19 +1,20 @@
 """What a started task leaves on the disk, and its processes. The disk knows; nothing else has to.
 
 ``runs/KEY/log`` is what the job printed, ``runs/KEY/ATTEMPT/RANK/`` one task: ``started`` (its process, written once),
-``exit`` (its exit code).
+``exit`` (its exit code), ``held`` (locked as long as its wrapper lives, for those that cannot see its process).
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import subprocess
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...processes import ProcessId, marked
+from ...processes import ProcessId, marked, namespace
 
 __all__ = ["Run", "left_behind", "log_of", "result_of", "script_of", "signal_all"]
 
@@ -52,15 +53,36 @@ class Run:
         return self.folder / "runs" / self.key / str(self.attempt) / str(self.rank)
 
     def spawn(self, argv: Sequence[str], workdir: str, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
-        """Start its wrapper in a session of its own. May be repeated: only one wrapper ever gets the claim."""
+        """Start its wrapper in a session of its own. May be repeated: only one wrapper ever gets the claim.
+
+        The wrapper inherits a lock: whether it lives is seen from other containers and machines with this home, too.
+        """
         self.place.mkdir(parents=True, exist_ok=True)
         log_of(self.folder, self.key).parent.mkdir(exist_ok=True)
-        return subprocess.Popen(
-            ["/bin/sh", str(_WRAPPER), str(self.place), str(log_of(self.folder, self.key)), workdir, *argv],
-            env={**env, _MARK: str(self.place)},
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        held = os.open(self.place / "held", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            with contextlib.suppress(OSError):  # held by the wrapper that is there already, or a system without locks
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            log = str(log_of(self.folder, self.key))
+            return subprocess.Popen(
+                ["/bin/sh", str(_WRAPPER), str(self.place), log, workdir, namespace(), *argv],
+                env={**env, _MARK: str(self.place)},
+                stdin=held,  # not inherited by the program
+                start_new_session=True,
+            )
+        finally:
+            os.close(held)
+
+    def is_held(self) -> bool:
+        """Whether the wrapper lives, wherever it is."""
+        try:
+            with open(self.place / "held", "rb") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            pass
+        return False
 
     def process(self) -> ProcessId | None:
         """The wrapper that got the claim; None when none has (yet)."""

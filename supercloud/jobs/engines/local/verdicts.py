@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import math
+import time
 
+from ...processes import boot
 from ...states import State
 from .queue import Task
 
-__all__ = ["again", "ends_at", "late"]
+__all__ = ["again", "late", "time_left"]
 
 
-def ends_at(task: Task) -> float:
-    """When its time is up, in seconds since 1970; infinity where it has no limit."""
+def _elapsed(task: Task) -> float:
+    """Seconds its present attempt has been running: by the clock that no change of the date moves, while it is the
+    clock under which the attempt began.
+    """
+    if task.ticks is not None and task.boot == boot():
+        return time.monotonic() - task.ticks
+    return time.time() - task.started if task.started else 0.0
+
+
+def time_left(task: Task) -> float:
+    """Seconds until its time is up; infinity where it has no limit."""
     limit, deadline = task.number("time_limit"), task.number("deadline")
-    ends = [task.started + limit] if limit and task.started else []
-    ends += [task.queued + deadline] if deadline else []
-    return min(ends, default=math.inf)
+    left = [limit - _elapsed(task)] if limit and task.started else []
+    left += [task.queued + deadline - time.time()] if deadline else []
+    return min(left, default=math.inf)
 
 
-def late(task: Task, now: float) -> str:
+def late(task: Task) -> str:
     """Why its time is up; empty while it is not."""
     limit, deadline = task.number("time_limit"), task.number("deadline")
-    if limit and task.started and now > task.started + limit:
+    if limit and task.started and _elapsed(task) > limit:
         return f"ran longer than its time limit of {limit:g} s"
-    if deadline and now > task.queued + deadline:
+    if deadline and time.time() > task.queued + deadline:
         return f"its deadline of {deadline:g} s after its submission has passed"
     return ""
 

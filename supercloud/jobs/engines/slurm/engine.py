@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from ...submission import Status, Submission
 from . import commands, texts
 from .controller import Commands, Controller
 from .reasons import refusal
-from .runner import Here, Runner, Ssh
+from .runner import Here, Runner, Ssh, not_here
 from .script import script
 from .spool import Remote, Shared, Spool
 
@@ -36,7 +37,9 @@ class SlurmEngine:
     def __init__(self, connection: Connection, folder: Path, runner: Runner | None = None):
         folder = folder / "slurm"
         via = connection.via or ""
-        self.runner: Runner = runner or (Ssh(via.removeprefix("ssh:"), folder / "ssh") if via[:4] == "ssh:" else Here())
+        self.runner: Runner = runner or (
+            Ssh(via.removeprefix("ssh:"), folder / ".ssh") if via[:4] == "ssh:" else Here()
+        )
         self.spool: Spool = Remote(self.runner) if isinstance(self.runner, Ssh) else Shared(folder, self.runner)
         self.controller: Controller = Commands(self.runner)
         if via[:4] == "http":
@@ -53,6 +56,17 @@ class SlurmEngine:
         log = self.spool.log(key)
         text = script(job, placement, key, self.spool.home, move=not log.startswith("/"))
         return Submission(key, commands.sbatch(job, placement, key, log), text, settings=_size(job))
+
+    def check_reach(self) -> None:
+        """Slurm's commands are here, ssh is, or there is a token for the service."""
+        if isinstance(self.controller, Commands):
+            program = "ssh" if isinstance(self.runner, Ssh) else "sbatch"
+            if isinstance(self.runner, Here | Ssh) and shutil.which(program) is None:
+                raise EngineError(not_here(program))
+        else:
+            from .rest import token
+
+            token()
 
     def submit(self, submission: Submission) -> str:
         """Hand it over; should this process be killed meanwhile, ``find`` says that it may still be on its way."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
+from ....errors import EngineError
 from ...seen import NodeState, Waiting
 
 __all__ = ["NOT_FOR_NODES", "PENDING", "RUNNING", "SHOW", "accelerators", "condition", "ends", "nodes", "waiting"]
@@ -30,7 +31,9 @@ def nodes(text: str, until: Mapping[str, float]) -> Iterator[NodeState]:
         words = set(_value(line, "State").strip("*~#!%$@^-").split("+"))
         used = accelerators(_value(line, "AllocTRES"))
         if not accelerators(_value(line, "CfgTRES")):
-            used = int(bool(int(_value(line, "CPUAlloc") or 0)))
+            if not (allocated := _value(line, "CPUAlloc") or "0").isdecimal():
+                raise EngineError(f"scontrol show node: CPUAlloc of {name} is {allocated!r}, not a number")
+            used = int(bool(int(allocated)))
         yield NodeState(name, condition(words), used, until.get(name))
 
 
@@ -80,5 +83,7 @@ def hosts_of(folded: str) -> Iterator[str]:
             yield single
         for part in inside.split(",") if inside else ():
             first, _, last = part.partition("-")
+            if not (first.isdecimal() and (last or first).isdecimal()) or len(first + last) > 18:
+                raise EngineError(f"squeue: {folded[:80]!r} is no list of nodes")
             for number in range(int(first), int(last or first) + 1):
                 yield f"{prefix}{number:0{len(first)}d}"

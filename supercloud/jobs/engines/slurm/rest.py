@@ -1,12 +1,14 @@
 """Slurm through slurmrestd, which speaks JSON over HTTP.
 
 The token is Slurm's own: ``SLURM_JWT`` (as ``scontrol token`` prints it), or a secret called ``slurm-jwt``. Its data
-format changes with every release: the newest of ``_FORMATS`` that the server has is spoken.
+format changes with every release: the newest of ``_FORMATS`` that the server has is spoken. The token goes to the
+address that was given and nowhere else (:mod:`...web`).
 """
 
 from __future__ import annotations
 
 import fcntl
+import http.client
 import json
 import os
 import time
@@ -18,16 +20,17 @@ from pathlib import Path
 from typing import Any
 
 from ....errors import EngineError
-from ... import helper
+from ... import helper, web
+from ...answers import Shape, parsed
 from ...engine import Unsure
 from ...secrets import values
 from ...seen import NodeState, Waiting
 from ...submission import Status, Submission
-from . import bodies
+from . import bodies, shapes
 from .runner import Answer, Here
 from .spool import Shared
 
-__all__ = ["Rest", "RestSpool"]
+__all__ = ["Rest", "RestSpool", "token"]
 
 _FORMATS = tuple(f"v0.0.{number}" for number in range(46, 39, -1))
 _PATIENCE = 60
@@ -38,30 +41,31 @@ class Rest:
 
     def __init__(self, address: str):
         self.address = address.rstrip("/")
+        web.warn_of_plain(self.address)
 
     @cached_property
     def format(self) -> str:
         """The newest data format that both sides speak."""
         for name in _FORMATS:
-            if self._call("GET", f"/slurm/{name}/ping", missing=None) is not None:
+            if self._call("GET", f"/slurm/{name}/ping", shapes.OBJECT_WITH_ERRORS, missing=None) is not None:
                 return name
         raise EngineError(f"{self.address} speaks none of {_FORMATS[-1]} to {_FORMATS[0]}; use --via ssh:HOST")
 
-    def ask(self, method: str, path: str, body: object = None) -> dict[str, Any]:
-        """What it answers at a path below ``/slurm/FORMAT`` or ``/slurmdb/FORMAT``."""
+    def ask(self, method: str, path: str, shape: Shape, body: object = None) -> dict[str, Any]:
+        """What it answers at a path below ``/slurm/FORMAT`` or ``/slurmdb/FORMAT``, which must have this shape."""
         service, _, rest = path.partition("/")
-        answer = self._call(method, f"/{service}/{self.format}/{rest}", body)
+        answer = self._call(method, f"/{service}/{self.format}/{rest}", shape, body)
         assert answer is not None
         return answer
 
-    def _call(self, method: str, path: str, body: object = None, missing: object = "error") -> dict[str, Any] | None:
+    def _call(self, method: str, path: str, shape: Shape, body: object = None,
+              missing: object = "error") -> dict[str, Any] | None:  # fmt: skip
+        url = self.address + path
         data = None if body is None else json.dumps(body).encode()
-        headers = {"X-SLURM-USER-TOKEN": _token(), "Content-Type": "application/json", "Accept": "application/json"}
-        request = urllib.request.Request(self.address + path, data, headers, method=method)
+        headers = {"X-SLURM-USER-TOKEN": token(), "Content-Type": "application/json", "Accept": "application/json"}
         try:
-            with urllib.request.urlopen(request, timeout=_PATIENCE) as response:
-                answer: dict[str, Any] = json.load(response)
-                return answer
+            with web.send(urllib.request.Request(url, data, headers, method=method), _PATIENCE) as response:
+                text = response.read()
         except urllib.error.HTTPError as error:
             with error:
                 if error.code == 404 and missing is None:
@@ -73,8 +77,13 @@ class Rest:
             if isinstance(error.reason, TimeoutError):
                 raise Unsure(f"{self.address} timed out") from None
             raise EngineError(f"{self.address} is not reached: {error.reason}") from None
-        except (OSError, ValueError) as error:  # it broke off in the middle, or says what is no JSON
+        except (OSError, ValueError, http.client.HTTPException) as error:  # it broke off, or speaks no HTTP
             raise Unsure(f"{self.address} broke off: {error}") from None
+        try:
+            answer: dict[str, Any] = parsed(text, shape, f"{method} {url}")
+        except EngineError as error:  # whatever was asked for may have been done
+            raise (Unsure(str(error)) if method == "POST" else error) from None
+        return answer
 
     # -- the questions of a controller -------------------------------------------------------------------------------
 
@@ -83,17 +92,17 @@ class Rest:
         return bodies.queued(self._jobs())
 
     def _jobs(self) -> list[dict[str, Any]]:
-        return [job for job in self.ask("GET", "slurm/jobs").get("jobs", ()) if bodies.is_ours(job)]
+        return [job for job in self.ask("GET", "slurm/jobs", shapes.JOBS)["jobs"] if bodies.is_ours(job)]
 
     def accounts(self, refs: Sequence[str]) -> Mapping[str, list[Status]]:
         """From the accounts; jobs they do not know are left out."""
         found: dict[str, list[Status]] = {}
         for ref in refs:
             try:
-                answer = self.ask("GET", f"slurmdb/job/{int(ref)}")
+                answer = self.ask("GET", f"slurmdb/job/{int(ref)}", shapes.ACCOUNTS)
             except EngineError:
                 continue
-            for number, tasks in bodies.accounted(answer.get("jobs", ())).items():
+            for number, tasks in bodies.accounted(answer["jobs"]).items():
                 found.setdefault(number, []).extend(tasks)
         return found
 
@@ -104,10 +113,11 @@ class Rest:
     def older_keys(self, seconds: int) -> Mapping[str, str] | None:
         """From comments and submission lines in the accounts."""
         try:
-            answer = self.ask("GET", f"slurmdb/jobs/?start_time={int(time.time()) - seconds}")
+            since = int(time.time()) - seconds
+            answer = self.ask("GET", f"slurmdb/jobs/?start_time={since}", shapes.ACCOUNTS)
         except EngineError:
             return None
-        return bodies.keys(answer.get("jobs", ()))
+        return bodies.keys(answer["jobs"])
 
     def remembers(self) -> float:
         """Not at all: the service does not show MinJobAge."""
@@ -116,7 +126,7 @@ class Rest:
     def cancel(self, ref: str) -> None:
         """End a job; one that has ended is no error."""
         try:
-            self.ask("DELETE", f"slurm/job/{int(ref.partition('/')[0])}")
+            self.ask("DELETE", f"slurm/job/{int(ref.partition('/')[0])}", shapes.OBJECT_WITH_ERRORS)
         except Unsure:
             raise
         except EngineError as error:
@@ -126,18 +136,18 @@ class Rest:
     def recall(self, ref: str) -> None:
         """Hold it, look, and end it if it still waits: the service has no way to end only what waits."""
         number = int(ref.partition("/")[0])
-        self.ask("POST", f"slurm/job/{number}", {"hold": True})
+        self.ask("POST", f"slurm/job/{number}", shapes.OBJECT_WITH_ERRORS, {"hold": True})
         waits = [task for tasks in (self.queue().get(str(number), ()),) for task in tasks]
         if waits and all(task.state == "QUEUED" for task in waits):
             self.cancel(ref)
 
     def nodes(self) -> Sequence[NodeState]:
         """From its list of nodes."""
-        return list(bodies.nodes(self.ask("GET", "slurm/nodes").get("nodes", ())))
+        return list(bodies.nodes(self.ask("GET", "slurm/nodes", shapes.NODES)["nodes"]))
 
     def waiting(self) -> Sequence[Waiting]:
         """From its list of jobs."""
-        return bodies.waiting(self.ask("GET", "slurm/jobs").get("jobs", ()))
+        return bodies.waiting(self.ask("GET", "slurm/jobs", shapes.JOBS)["jobs"])
 
 
 class RestSpool(Shared):
@@ -152,12 +162,12 @@ class RestSpool(Shared):
         path = self.folder / submission.key / "script"
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            helper.install(self.folder / "checkpoint")
+            helper.install(self.folder / helper.NAME)
             path.write_text(submission.stdin)
             with open(path, "rb") as script:
                 fcntl.flock(script, fcntl.LOCK_EX)
                 body = bodies.submission(submission.argv, submission.stdin, self.rest.format)
-                answer = self.rest.ask("POST", "slurm/job/submit", body)
+                answer = self.rest.ask("POST", "slurm/job/submit", shapes.SUBMITTED, body)
         except OSError as error:
             raise EngineError(f"{path}: {error.strerror}") from None
         if errors := answer.get("errors"):
@@ -165,14 +175,15 @@ class RestSpool(Shared):
         return Answer(0, f"{answer.get('job_id', '')}\n")
 
 
-def _token() -> str:
-    token = os.environ.get("SLURM_JWT", "").removeprefix("SLURM_JWT=")
-    return token or values({"token": "slurm-jwt"})["token"]
+def token() -> str:
+    """What the service knows the user by; :class:`EngineError` where there is none."""
+    said = os.environ.get("SLURM_JWT", "").removeprefix("SLURM_JWT=")
+    return said or values({"token": "slurm-jwt"})["token"]
 
 
 def _said(error: urllib.error.HTTPError) -> str:
     try:
         found = json.load(error).get("errors") or []
         return "; ".join(str(item.get("error") or item.get("description")) for item in found) or str(error)
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError, http.client.HTTPException):
         return str(error)

@@ -13,7 +13,7 @@ from typing import IO, Protocol
 from ....errors import EngineError
 from ...engine import Unsure
 
-__all__ = ["Answer", "Here", "Runner", "Ssh"]
+__all__ = ["Answer", "Here", "Runner", "Ssh", "not_here"]
 
 # Seconds. Without a controller Slurm's own commands try for two minutes; who only asks can ask again, and others wait.
 _PATIENCE, _QUESTION = 120, 30
@@ -98,6 +98,17 @@ class Ssh:
         return f"{path}/%C" if mine else ""
 
 
+def not_here(program: str) -> str:
+    """What to do where a program is not on this machine."""
+    if program == "ssh":
+        return "there is no ssh on this machine; install an OpenSSH client"
+    return (
+        f"there is no {program} on this machine, so the cluster's Slurm is not reached from here; run this on a login "
+        "node, or say how it is reached: --via ssh:LOGIN_HOST or --via https://CONTROLLER:6820 (in a fleet file "
+        "connect: {engine: slurm, via: …}); to simulate the cluster on this machine take --engine local"
+    )
+
+
 def _patience(argv: Sequence[str], stdin: IO[bytes] | None) -> int:
     """A submission may take its time, and so may a search of the accounts."""
     return _PATIENCE if stdin or "sacct" in argv else _QUESTION
@@ -109,8 +120,7 @@ def _run(argv: Sequence[str], stdin: IO[bytes] | None, patience: int) -> subproc
             argv, stdin=stdin or subprocess.DEVNULL, capture_output=True, timeout=patience, check=False
         )
     except FileNotFoundError:
-        raise EngineError(f"there is no {argv[0]} here; run this where Slurm's commands are, reach it with "
-                          "--via ssh:HOST, or take --engine local") from None  # fmt: skip
+        raise EngineError(not_here(argv[0])) from None
     except subprocess.TimeoutExpired:
         raise Unsure(f"{_program(argv)} did not answer for {patience} s") from None
 

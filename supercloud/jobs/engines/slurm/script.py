@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ... import helper
 from ...environment import job_env, port_of
 from ...epochs import epoch_before
 from ...retries import retried
@@ -91,7 +92,7 @@ def _shape(job: JobSpec, placement: Placement, key: str, home: str) -> Iterator[
     yield f"export SUPERCLOUD_EPOCH=$((${{SLURM_RESTART_COUNT:-0}} + {epoch_before(key) + 1}))"
     yield f"export SUPERCLOUD_RESULT={_path(home, f'{key}/result')}"
     if job.checkpoint:
-        yield f"export SUPERCLOUD_COMMIT={_path(home, 'checkpoint')}"
+        yield f"export SUPERCLOUD_COMMIT={_path(home, helper.NAME)}"
 
 
 def _path(home: str, name: str = "") -> str:

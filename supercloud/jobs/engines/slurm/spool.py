@@ -62,7 +62,7 @@ class Shared:
         path = self.folder / submission.key / "script"
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            helper.install(self.folder / "checkpoint")
+            helper.install(self.folder / helper.NAME)
             path.write_text(submission.stdin)
             with open(path, "rb") as stdin:
                 fcntl.flock(stdin, fcntl.LOCK_EX)
@@ -114,7 +114,7 @@ if [ -e "$dir/begun" ]; then echo 'timed out: an earlier submission broke off' >
 cat >"$dir/sent" && [ "$(wc -c <"$dir/sent")" -eq "$size" ] ||
     { echo 'timed out: the script did not arrive whole' >&2; exit 75; }
 head -c "$helper" "$dir/sent" >"$dir/helper" && chmod 755 "$dir/helper" &&
-    mv -f "$dir/helper" .supercloud/slurm/checkpoint || exit 74
+    mv -f "$dir/helper" .supercloud/slurm/.checkpoint || exit 74
 tail -c "+$((helper + 1))" "$dir/sent" >"$dir/script" && rm "$dir/sent" && : >"$dir/begun" || exit 74
 (umask "$mask"; exec "$@") <"$dir/script" >"$dir/answer"
 code=$?

@@ -1,0 +1,62 @@
+"""``supercloud store``: look after the file that jobs are remembered in."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .output import note, result
+
+EPILOG = "Example: supercloud store backup jobs.backup · next: supercloud store restore jobs.backup"
+
+
+class Action(StrEnum):
+    """What is done."""
+
+    CHECK = "check"
+    BACKUP = "backup"
+    RESTORE = "restore"
+    PRUNE = "prune"
+
+
+def store(
+    action: Annotated[Action, typer.Argument(help="check, backup, restore or prune.")],
+    file: Annotated[Path | None, typer.Argument(help="The backup: written by backup, read by restore.")] = None,
+    older: Annotated[str, typer.Option(help="prune: forget jobs that ended longer ago than this.")] = "180 d",
+) -> None:
+    """Check the job store for damage, back it up, restore a backup, or forget old jobs with their logs and results.
+
+    A backup has what is known about jobs, not their logs; engines keep their jobs whatever becomes of the store. A job
+    that is forgotten leaves its key free, and no trace in fair shares and budgets.
+    """
+    import time
+
+    from ..errors import InputError
+    from ..jobs import upkeep
+    from ..jobs.database import state_folder
+    from ..jobs.store import default_store
+    from ..primitives.quantity import Duration
+
+    if (file is None) != (action in (Action.CHECK, Action.PRUNE)):
+        raise InputError(f"supercloud store {action} " + ("takes no file" if file else "needs the name of a file"))
+    if action is Action.RESTORE:
+        assert file is not None
+        kept = upkeep.restore(state_folder().absolute(), file)
+        result(f"{file} is restored" + (f"; the store of before is {kept}" if kept else ""))
+        note("next: supercloud jobs")
+        return
+    opened = default_store()
+    if action is Action.CHECK:
+        opened.check()
+        result(f"{opened.folder / 'jobs.db'}: no damage found")
+    elif action is Action.BACKUP:
+        assert file is not None
+        upkeep.back_up(opened, file)
+        result(f"{file} written")
+        note(f"next: supercloud store restore {file}")
+    else:
+        count = upkeep.prune(opened, time.time() - Duration(older).to("s"))
+        result(f"{count} job{'' if count == 1 else 's'} forgotten")

@@ -1,0 +1,63 @@
+"""The shapes of slurmrestd's answers, as far as they are read: https://slurm.schedmd.com/rest_api.html.
+
+Newer data formats wrap numbers in ``{"set": …, "infinite": …, "number": …}`` and give states as lists of words.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...answers import NUMBER, TEXT, Kind, Needed, Shape
+
+__all__ = ["ACCOUNTS", "JOBS", "NODES", "OBJECT_WITH_ERRORS", "SUBMITTED"]
+
+
+def _is_count(value: Any) -> bool:
+    if isinstance(value, dict):
+        return "number" in value and (value["number"] is None or NUMBER.fits(value["number"]))
+    return NUMBER.fits(value) or (isinstance(value, str) and (not value or value.isdecimal()))
+
+
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(item, str) for item in value))
+
+
+def _is_exit_code(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return isinstance(value, int | str)
+    signal = value.get("signal") or {}
+    return (value.get("return_code") is None or _is_count(value["return_code"])) and isinstance(signal, dict) and all(
+        signal.get(name) is None or _is_count(signal[name]) for name in ("id", "signal_id"))  # fmt: skip
+
+
+_COUNT = Kind("a number", _is_count)
+_WORD = Kind("a word or a list of words", _is_word)
+_EXIT_CODE = Kind("an exit code", _is_exit_code)
+_COMMENT = Kind("a text or an object", lambda value: isinstance(value, str | dict))
+_ERRORS: list[Shape] = [{"error": TEXT, "description": TEXT}]
+_JOB_ID: dict[str, Shape] = {
+    "array_job_id": _COUNT,
+    "array": Kind("a text or an object", lambda value: isinstance(value, str | dict)),
+}
+
+OBJECT_WITH_ERRORS: Shape = {"errors": _ERRORS}
+SUBMITTED: Shape = {"errors": _ERRORS, "job_id": _COUNT}
+JOBS: Shape = {
+    "errors": _ERRORS,
+    "jobs": Needed([{
+        **_JOB_ID, "job_id": Needed(_COUNT), "job_state": Needed(_WORD), "state_reason": TEXT, "restart_cnt": _COUNT,
+        "exit_code": _EXIT_CODE, "start_time": _COUNT, "end_time": _COUNT, "comment": _COMMENT, "submit_line": TEXT,
+        "node_count": _COUNT, "partition": TEXT,
+    }]),
+}  # fmt: skip
+ACCOUNTS: Shape = {
+    "errors": _ERRORS,
+    "jobs": Needed([{
+        **_JOB_ID, "job_id": Needed(_COUNT), "state": {"current": _WORD, "reason": TEXT},
+        "time": {"start": _COUNT, "end": _COUNT}, "exit_code": _EXIT_CODE, "comment": _COMMENT, "submit_line": TEXT,
+    }]),
+}  # fmt: skip
+NODES: Shape = {
+    "errors": _ERRORS,
+    "nodes": Needed([{"name": Needed(TEXT), "state": _WORD, "tres": TEXT, "tres_used": TEXT, "alloc_cpus": _COUNT}]),
+}

@@ -1,0 +1,52 @@
+"""What kind of file system a folder lies on: SQLite's write-ahead log needs one that only this machine writes to."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+__all__ = ["is_shared", "type_of"]
+
+_MOUNTS = Path("/proc/self/mountinfo")
+
+
+def is_shared(path: Path) -> bool:
+    """Whether other machines may write to the same file system; False where nobody knows."""
+    kind = type_of(path)
+    return any(fnmatchcase(kind, pattern) for pattern in _shared())
+
+
+def type_of(path: Path, mounts: Path = _MOUNTS) -> str:
+    """What the system calls the type of the file system that a path is on, such as ``nfs4``; empty where unknown."""
+    place = os.path.realpath(path)
+    found = ""
+    deepest = -1
+    for point, kind in _mounts(mounts):
+        below = place == point or place.startswith(point.rstrip("/") + "/")
+        if below and len(point) >= deepest:  # of two at one point the later one covers the earlier
+            found, deepest = kind, len(point)
+    return found
+
+
+def _mounts(path: Path) -> Iterator[tuple[str, str]]:
+    """Mount points with their types, in the order in which they were mounted."""
+    try:
+        text = path.read_text(errors="surrogateescape")
+    except OSError:
+        return
+    for line in text.splitlines():
+        before, dash, after = line.partition(" - ")
+        fields = before.split(" ")
+        if dash and len(fields) > 4:
+            yield re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), fields[4]), after.split(" ")[0]
+
+
+@cache
+def _shared() -> tuple[str, ...]:
+    return tuple(json.loads(files(__package__).joinpath("file-systems.json").read_text())["shared"])

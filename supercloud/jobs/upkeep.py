@@ -1,0 +1,141 @@
+"""Looking after the store of a state folder: checking it, copying it, putting a copy back, forgetting old jobs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from ..errors import InputError, StoreError
+from .database import Database
+from .epochs import engine_key
+from .schema import MIGRATIONS
+from .states import FINAL
+from .store import Store
+
+__all__ = ["back_up", "prune", "restore"]
+
+_AT_ONCE = 500  # jobs that are forgotten in one transaction: others write in between
+_ENDED = ", ".join(f"'{state}'" for state in sorted(FINAL))
+
+
+def back_up(store: Store, to: Path) -> None:
+    """Copy the store as it is now, while others go on writing; the copy is whole, and readable by its owner alone.
+
+    Raises :class:`InputError` where there is a file already, :class:`StoreError` where the store is damaged.
+    """
+    if to.exists():
+        raise InputError(f"{to} is there already; name a new file")
+    new = to.with_name(f"{to.name}.{os.getpid()}.new")
+    try:
+        os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        store.copy_to(new)
+        Database(new, MIGRATIONS).close()  # checked
+        with open(new, "rb") as file:
+            os.fsync(file.fileno())
+        new.replace(to)
+    except OSError as error:
+        raise InputError(f"{to}: {error.strerror}; name a file in a folder you can write") from None
+    finally:
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            Path(f"{new}{suffix}").unlink(missing_ok=True)
+
+
+def restore(folder: Path, source: Path) -> Path | None:
+    """Put a copy in the place of the store; returns where the store of before is kept, None where there was none.
+
+    Raises :class:`InputError` where the copy is none or damaged, :class:`StoreError` where somebody uses the store.
+    """
+    if not source.is_file():
+        raise InputError(f"{source} is no file; name what supercloud store backup wrote")
+    path = folder / "jobs.db"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    new = folder / f"jobs.db.{os.getpid()}.new"
+    try:
+        shutil.copyfile(source, new)
+        new.chmod(0o600)
+        try:
+            copy = Database(new, MIGRATIONS)
+            copy.check()
+            copy.close()
+        except StoreError as error:
+            raise InputError(f"{source} cannot be restored: {error}") from None
+        _require_unused(path)
+        kept = None
+        if path.exists():
+            kept = next(place for place in _names(path) if not place.exists())
+            for suffix in ("-wal", "-shm", "-journal"):
+                with contextlib.suppress(FileNotFoundError):
+                    Path(f"{path}{suffix}").rename(f"{kept}{suffix}")
+            path.rename(kept)
+        new.rename(path)
+        return kept
+    except OSError as error:
+        raise StoreError(f"{folder}: {error.strerror}") from None
+    finally:
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            Path(f"{new}{suffix}").unlink(missing_ok=True)
+
+
+def _names(path: Path) -> Iterator[Path]:
+    number = 1
+    while True:
+        yield path.with_name(f"{path.name}.before-{number}")
+        number += 1
+
+
+def _require_unused(path: Path) -> None:
+    """Raise where a process has the store open: it would go on with what is moved away."""
+    if not path.exists():
+        return
+    connection = sqlite3.connect(path, timeout=0, isolation_level=None)
+    try:
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("BEGIN EXCLUSIVE")
+        connection.execute("ROLLBACK")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+            raise StoreError(f"{path} is in use; end supercloud serve and what else uses it, then repeat") from None
+    except sqlite3.DatabaseError:
+        pass  # it is damaged: that is why a copy is put back
+    finally:
+        connection.close()
+
+
+def prune(store: Store, before: float) -> int:
+    """Forget jobs that ended before a date (seconds since 1970), with their histories and files; returns how many.
+
+    Their keys are free again. Fair shares and budgets forget what those jobs used.
+    """
+    total = 0
+    while True:
+        sql = f"SELECT id, key, launch FROM jobs WHERE state IN ({_ENDED}) AND ended < ? LIMIT {_AT_ONCE}"
+        rows = store.read(sql, (before,))
+        if not rows:
+            break
+        with store.writing() as database:
+            numbers = [(row["id"],) for row in rows]
+            for table, column in (("watches", "job"), ("abandoned", "job"), ("events", "job"), ("jobs", "id")):
+                database.executemany(f"DELETE FROM {table} WHERE {column} = ?", numbers)
+        _remove_files(store.folder, [engine_key(row["key"], n) for row in rows for n in range(row["launch"] + 1)])
+        total += len(rows)
+    queue = store.folder / "local/queue.db"
+    if queue.exists():
+        from .engines.local.queue import Queue
+
+        local = Queue(queue.parent)
+        local.prune(before)
+        local.close()
+    if total:
+        store.compact()
+    return total
+
+
+def _remove_files(folder: Path, keys: Iterable[str]) -> None:
+    """What engines keep of jobs here: scripts, logs, results."""
+    for key in keys:
+        for place in ("local/runs", "slurm", "kubernetes"):
+            shutil.rmtree(folder / place / key, ignore_errors=True)

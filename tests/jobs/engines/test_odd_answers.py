@@ -1,0 +1,195 @@
+"""Services that answer nonsense: an error that names the address, the field and the value, never a traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import http.server
+import json
+import logging
+import random
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from supercloud.errors import EngineError
+from supercloud.jobs import api, web
+from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
+from supercloud.jobs.engines.slurm import nodes
+from supercloud.jobs.engines.slurm.engine import SlurmEngine
+from supercloud.jobs.store import Store
+from supercloud.plan.model import Plan
+from supercloud.spec import JobSpec
+from supercloud.spec.fleet import Connection
+
+RECORDINGS = Path(__file__).parent.parent / "recordings"
+ODD = [b"[]", b"null", b"1", b'"text"', b"", b"{", b"<html>", b"\xff\xfe", b"[" * 100_000, b'{"jobs": null}',
+       b'{"nodes": [{}]}', b'{"jobs": [null]}', b'{"jobs": [{}]}',
+       b'{"jobs": [{"job_id": {}}], "nodes": [{"name": 1}]}',
+       b'{"errors": 7, "jobs": {}, "nodes": "many"}', b'{"items": null}', b'{"items": [null]}',
+       b'{"items": [{"metadata": []}]}', b'{"items": [{"metadata": {"name": "a"}, "status": {"conditions": [{}]}}]}',
+       b'{"items": [{"spec": 3}]}', b'{"status": 3}', b'{"metadata": {"creationTimestamp": "soon"}}']  # fmt: skip
+
+
+class Server(http.server.BaseHTTPRequestHandler):
+    """Says to every question but the first one what it is told to."""
+
+    body = b"{}"
+    code = 200
+    location = ""
+    short = False
+    seen: list[str | None] = []
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        Server.seen.append(self.headers.get("X-SLURM-USER-TOKEN"))
+        if int(self.headers.get("Content-Length") or 0):
+            self.rfile.read(int(self.headers["Content-Length"]))
+        body = b"{}" if self.path.endswith("/ping") and not Server.location else Server.body
+        self.send_response(Server.code if not self.path.endswith("/ping") or Server.location else 200)
+        if Server.location:
+            self.send_header("Location", Server.location)
+        self.send_header("Content-Length", str(len(body) + 5 * (Server.short and not self.path.endswith("/ping"))))
+        self.end_headers()
+        with contextlib.suppress(BrokenPipeError):
+            self.wfile.write(body)
+
+    do_POST = do_DELETE = do_GET
+
+
+@pytest.fixture
+def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    Server.body, Server.code, Server.location, Server.short, Server.seen = b"{}", 200, "", False, []
+    monkeypatch.setenv("SLURM_JWT", "secret")
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def questions(engine: Any) -> list[Callable[[], Any]]:
+    """Everything that is asked of an engine."""
+    ref = "1" if isinstance(engine, SlurmEngine) else "jobset/llm/a/1"
+    return [lambda: engine.poll([ref]), engine.nodes, engine.waiting, lambda: engine.find(["k"], 1e9),
+            lambda: engine.cancel(ref), lambda: engine.recall(ref)]  # fmt: skip
+
+
+def ask(question: Callable[[], Any]) -> str:
+    """What is wrong with the answer; empty where it can be read."""
+    try:
+        question()
+    except EngineError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("body", ODD, ids=range(len(ODD)))
+def test_odd_answers_of_slurmrestd(address: str, body: bytes, tmp_path: Path) -> None:
+    engine = SlurmEngine(Connection(engine="slurm", via=address), tmp_path)
+    Server.body = body
+    for code in (200, 500):
+        Server.code = code
+        for question in questions(engine):
+            ask(question)
+    Server.code = 200
+    said = ask(lambda: engine.nodes()), ask(lambda: engine.poll(["1"]))
+    assert all(text and address in text for text in said)
+    Server.short = True
+    assert "broke off" in ask(lambda: engine.nodes())
+
+
+def test_an_odd_answer_names_address_field_and_value(address: str, tmp_path: Path) -> None:
+    Server.body = b'{"nodes": [{"name": "a"}, {"name": 7, "state": [1]}]}'
+    said = ask(SlurmEngine(Connection(engine="slurm", via=address), tmp_path).nodes)
+    assert f"GET {address}/slurm/" in said and "nodes[1].name is 7, not a text" in said and "nodes[1].state" in said
+
+
+def test_recorded_answers_with_something_wrong_in_them(address: str, tmp_path: Path) -> None:
+    chance = random.Random(20261122)
+    engine = SlurmEngine(Connection(engine="slurm", via=address), tmp_path)
+    for name in ("jobs", "nodes", "accounts"):
+        whole = json.loads((RECORDINGS / f"rest-{name}-26.05.json").read_text())
+        for _ in range(60):
+            Server.body = json.dumps(with_something_odd(copy.deepcopy(whole), chance)).encode()
+            for question in questions(engine)[:4]:
+                ask(question)
+
+
+def with_something_odd(value: Any, chance: random.Random) -> Any:
+    """The same with one value, anywhere in it, of another type."""
+    place = value
+    while True:
+        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+        key = chance.choice(keys)
+        if isinstance(place[key], dict | list) and place[key] and chance.random() < 0.9:
+            place = place[key]
+            continue
+        place[key] = chance.choice([None, [], {}, "x", -1, 1e400, True, [None], {"set": True, "number": "x"}])
+        return value
+
+
+@pytest.mark.parametrize("body", ODD, ids=range(len(ODD)))
+def test_odd_answers_of_kubernetes(body: bytes, tmp_path: Path) -> None:
+    class Odd:
+        def send(self, method: str, path: str, data: bytes | None, kind: str) -> tuple[int, bytes]:
+            return 200, body
+
+    engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path, Odd())
+    for question in questions(engine):
+        ask(question)
+    assert "GET /api" in ask(engine.nodes) or not body.startswith((b"[", b"1", b'"', b"<"))
+
+
+def test_odd_answers_of_commands() -> None:
+    with pytest.raises(EngineError, match="CPUAlloc of a is 'x'"):
+        list(nodes.nodes("NodeName=a CPUAlloc=x State=IDLE", {}))
+    with pytest.raises(EngineError, match="no list of nodes"):
+        nodes.ends("5|a-[x-y]")
+    with pytest.raises(EngineError, match="no list of nodes"):
+        nodes.ends("5|a-[0-99999999999999999999]")
+
+
+@pytest.mark.parametrize("key", ["checkpoint", "ssh", "ref", "lock", "log", "runs", "queue.db"])
+def test_every_key_can_be_used_and_leaves_others_alone(key: str, plan: Plan, store: Store, address: str) -> None:
+    Server.body = b'{"job_id": 7, "errors": []}'
+    job = JobSpec.model_validate({"name": "job", "command": ["true"], "checkpoint": {"path": "/scratch/c"}})
+    there = Connection(engine="slurm", via=address)
+    for used in (key, "another"):
+        assert api.submit(job, plan, engine=there, key=used, store=store).record.ref == "7"
+
+
+def test_a_token_follows_no_redirect(address: str, tmp_path: Path) -> None:
+    Server.location, Server.code = f"{address}/elsewhere", 302
+    said = ask(SlurmEngine(Connection(engine="slurm", via=address), tmp_path).nodes)
+    assert "redirects to" in said and "the token is not sent there" in said
+    assert Server.seen == ["secret"], "asked once, where it was told to"
+
+
+def test_proxies_of_the_environment_are_not_used(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Server.body = b'{"nodes": [{"name": "a"}]}'
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    monkeypatch.delenv("no_proxy", raising=False)
+    engine = SlurmEngine(Connection(engine="slurm", via=address), tmp_path)
+    assert [node.host for node in engine.nodes()] == ["a"]
+    monkeypatch.setenv(web.PROXY, "http://127.0.0.1:1")
+    assert "is not reached" in ask(engine.nodes), "one that is asked for is used"
+
+
+def test_plain_http_beyond_this_machine_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    web.warn_of_plain.cache_clear()
+    with caplog.at_level(logging.WARNING):
+        for address in ("http://127.0.0.1:6820", "http://localhost:1", "http://[::1]:1", "https://ctl1:6820"):
+            web.warn_of_plain(address)
+        assert not caplog.records
+        web.warn_of_plain("http://ctl1:6820")
+        web.warn_of_plain("http://ctl1:6820")
+    assert len(caplog.records) == 1 and "in plain text" in caplog.text

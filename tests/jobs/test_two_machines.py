@@ -1,0 +1,232 @@
+"""One home on two machines or in two containers: a job is handed over once, whoever cannot see whom."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from jobs.namespaces import Namespaced, are_allowed
+from jobs.waiting import eventually
+
+from supercloud.jobs import database, filesystems, leases
+from supercloud.jobs.database import Database
+from supercloud.jobs.engine import ENGINES
+from supercloud.jobs.engines.local.runs import Run
+from supercloud.jobs.processes import ProcessId, boot, namespace
+from supercloud.jobs.reconcile import hand_over, in_hand, reconcile
+from supercloud.jobs.states import State
+from supercloud.jobs.store import Store
+from supercloud.jobs.submission import Status, Submission
+from supercloud.spec.fleet import Connection
+
+HAND_OVERS = int(os.environ.get("SUPERCLOUD_TEST_HAND_OVERS", "60"))
+KILLS = HAND_OVERS * 2 // 5
+needs_namespaces = pytest.mark.skipif(not are_allowed(), reason="this system allows no PID namespaces")
+
+
+class SlowEngine:
+    """Takes every submission, however often; it can be found from the moment in which the submission has ended."""
+
+    pace = 0.01
+
+    def __init__(self, connection: Connection, folder: Path):
+        self.folder = folder
+
+    def submit(self, submission: Submission) -> str:
+        time.sleep(random.uniform(0, 0.02))
+        with open(self.folder / "taken", "a") as file:
+            file.write(f"{submission.key}\n")
+        return submission.key
+
+    def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
+        taken = set(self._taken())
+        return {key: key if key in taken else None for key in keys}
+
+    def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:
+        return {ref: Status(State.COMPLETED, 1) for ref in refs}
+
+    def _taken(self) -> list[str]:
+        path = self.folder / "taken"
+        return path.read_text().split() if path.exists() else []
+
+
+@pytest.fixture(autouse=True)
+def _slow_engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setitem(ENGINES, "slow", f"{__name__}:SlowEngine")
+    monkeypatch.setattr(leases, "LEASE", 0.6)
+    monkeypatch.setattr(leases, "RENEW", 0.05)
+    yield
+
+
+def record(store: Store, key: str) -> int:
+    made, _ = store.record(key=key, name="job", spec="{}", submission=Submission(key, ("true",)).to_json(),
+                           connection='{"engine":"slow"}', engine="slow")  # fmt: skip
+    return made.id
+
+
+def submit(store: Store, key: str) -> None:
+    """As ``api.submit`` does it, without placing anything."""
+    with in_hand(store, key):
+        number = record(store, key)
+        if store.begin(number):
+            hand_over(store, SlowEngine(Connection(engine="slow"), store.folder), number, Submission(key, ("true",)))
+
+
+@needs_namespaces
+def test_a_store_with_readers_in_another_namespace_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    folder, chance = tmp_path / "jobs", random.Random(20261122)
+    Store(folder).close()
+
+    def read_for_ever() -> None:
+        with Store(folder) as store:
+            while True:
+                reconcile(store)
+                time.sleep(0.002)
+
+    def submit_from(first: int) -> None:
+        with Store(folder) as store:
+            for number in range(first, HAND_OVERS):
+                submit(store, f"k{number}")
+
+    reader = Namespaced(read_for_ever)
+    kills, began = 0, 0
+    while kills < KILLS or began < HAND_OVERS:
+        writer = Namespaced(lambda began=began: submit_from(began))
+        if kills < KILLS:
+            before = began
+            eventually(lambda before=before: recorded(folder) > min(before, HAND_OVERS - 1), 60)
+            time.sleep(chance.uniform(0, 0.03))
+            writer.kill()
+            kills += 1
+        else:
+            assert writer.wait() == 0
+        # a store that is closed here once more: nobody is left behind with a lock
+        began = min(recorded(folder), HAND_OVERS * (kills + 1) // KILLS if kills < KILLS else HAND_OVERS)
+        if kills >= KILLS and began >= HAND_OVERS:
+            break
+    try:
+        with Store(folder) as store:
+            eventually(lambda: not store.live(), 60)
+            keys = {item.key for item in store.select()}
+            taken = Counter((folder / "taken").read_text().split())
+            assert keys == {f"k{number}" for number in range(HAND_OVERS)}
+            assert set(taken) == keys, "none is lost"
+            assert set(taken.values()) == {1}, "none is doubled"
+    finally:
+        reader.kill()
+
+
+def recorded(folder: Path) -> int:
+    with Store(folder) as store:
+        return int(store.read("SELECT count(*) AS n FROM jobs")[0]["n"])
+
+
+def elsewhere(pid: int = 1) -> str:
+    return f"{pid} 77 00000000-0000-0000-0000-000000000000 pid:[1]"
+
+
+def held_by(store: Store, owner: str) -> int:
+    number = record(store, "k")
+    with store.writing() as connection:
+        connection.execute("UPDATE jobs SET state = 'SUBMITTING', owner = ?", (owner,))
+    return number
+
+
+def test_an_owner_of_another_boot_or_namespace_is_unknown_and_not_dead() -> None:
+    me = ProcessId.own()
+    assert me.alive is True
+    assert ProcessId(me.pid, me.start, "another boot", me.namespace).alive is None
+    assert ProcessId(me.pid, me.start, boot(), "pid:[1]").alive is None
+    assert ProcessId(me.pid, "1", boot(), namespace()).alive is False
+    assert ProcessId.parse(f"{me.pid} {me.start} {boot()}") is not None, "what earlier versions wrote is read"
+
+
+def test_an_owner_elsewhere_is_left_alone_until_its_lease_has_stood_still(store: Store) -> None:
+    number = held_by(store, elsewhere())
+    clock = 1000.0
+    assert not leases.has_run_out(store, store.get(number), lambda: clock)
+    clock += 0.5
+    assert not leases.has_run_out(store, store.get(number), lambda: clock)
+    with store.writing() as connection:
+        connection.execute("UPDATE jobs SET lease = lease + 1")
+    clock += 0.5
+    assert not leases.has_run_out(store, store.get(number), lambda: clock), "it has counted meanwhile"
+    assert leases.has_run_out(store, store.get(number), lambda: clock + 0.6)
+
+
+def test_a_lease_needs_no_wall_clock(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    number = held_by(store, elsewhere())
+    for jump in (0.0, 1e6, -1e6):
+        monkeypatch.setattr(time, "time", lambda jump=jump: 1.8e9 + jump)
+        reconcile(store)
+        assert store.get(number).state is State.SUBMITTING
+    eventually(lambda: not reconcile(store) and store.get(number).ref, 60)
+
+
+def test_an_owner_that_counts_is_not_overtaken_between_look_and_step(store: Store) -> None:
+    number = held_by(store, elsewhere())
+    seen = store.get(number)
+    with store.writing() as connection:
+        connection.execute("UPDATE jobs SET lease = lease + 1")
+    assert not store.begin(number, seen.owner, seen.lease)
+
+
+def test_a_lease_is_renewed_while_a_submission_takes_long(store: Store) -> None:
+    number = record(store, "k")
+    assert store.begin(number)
+    before = store.get(number).lease
+    with leases.renewed(store, number):
+        eventually(lambda: store.get(number).lease > before + 2, 60)
+
+
+@needs_namespaces
+def test_a_task_in_another_namespace_lives_as_long_as_its_lock(tmp_path: Path) -> None:
+    run = Run(tmp_path, "key", 1, 0)
+
+    def start() -> None:
+        run.spawn(["sleep", "60"], "/", {"PATH": os.environ["PATH"]}).wait()
+
+    container = Namespaced(start)
+    process = eventually(run.process, 60)
+    try:
+        assert process.alive is None and run.is_held()
+    finally:
+        container.kill()
+    eventually(lambda: not run.is_held(), 60)
+
+
+MOUNTS = r"""22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+30 22 0:45 / /home rw,relatime shared:2 - nfs4 server:/home rw,vers=4.2
+31 30 0:46 / /home/with\040space rw - lustre mgs@tcp:/scratch rw
+32 22 0:47 / /mnt/objects rw - fuse.sshfs host: rw
+33 30 8:2 / /home/local rw - xfs /dev/sdb rw
+"""
+
+
+def test_the_file_system_of_a_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mountinfo").write_text(MOUNTS.replace("\\\\", "\\"))
+    for path, kind in (("/home/me/x", "nfs4"), ("/home/with space/x", "lustre"), ("/home/local/x", "xfs"),
+                       ("/homes", "ext4"), ("/mnt/objects", "fuse.sshfs")):  # fmt: skip
+        assert filesystems.type_of(Path(path), tmp_path / "mountinfo") == kind
+    monkeypatch.setattr(filesystems, "type_of", lambda path: kind)
+    assert filesystems.is_shared(tmp_path)
+
+
+def test_a_shared_file_system_has_no_write_ahead_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = ("CREATE TABLE things (name TEXT)",)
+    opened = Database(tmp_path / "a.db", table)
+    assert opened.read("PRAGMA journal_mode")[0][0] == "wal"
+    opened.close()
+    monkeypatch.setattr(database, "is_shared", lambda path: True)
+    for name in ("a.db", "b.db"):  # one that was moved there, and a new one
+        opened = Database(tmp_path / name, table)
+        with opened.writing() as connection:
+            connection.execute("INSERT INTO things VALUES ('x')")
+        assert opened.read("PRAGMA journal_mode")[0][0] == "delete"
+        opened.close()
+    assert not list(tmp_path.glob("*-wal"))

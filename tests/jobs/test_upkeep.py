@@ -1,0 +1,159 @@
+"""The store when the disk is full or its file is damaged; backups, and what is forgotten."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from supercloud.errors import InputError, StoreError, SupercloudError
+from supercloud.jobs import upkeep
+from supercloud.jobs.reconcile import reconcile
+from supercloud.jobs.states import State
+from supercloud.jobs.store import Store
+from supercloud.jobs.submission import Status
+
+DAMAGED = 60
+
+
+def filled(folder: Path, count: int = 40) -> None:
+    with Store(folder) as store:
+        for number in range(count):
+            made, _ = store.record(key=f"k{number}", name=f"job{number}", spec="{}", submission="{}",
+                                   connection='{"engine":"fake"}', engine="fake")  # fmt: skip
+            assert store.begin(made.id)
+            store.submitted(made.id, f"ref-{number}")
+            if number % 2:
+                store.observe({made.id: Status(State.COMPLETED, 1, exit_code=0, started=1e9, ended=1e9 + number)})
+
+
+@pytest.fixture
+def no_space() -> Iterator[None]:
+    """No file of this process can grow."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_shows_what_is_known(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    filled(tmp_path)
+    request.getfixturevalue("no_space")
+    with Store(tmp_path) as store:
+        assert len(store.select()) == 40 and store.unwritable
+        with pytest.raises(StoreError, match="full"):
+            store.leave(1)
+        assert all(isinstance(problem, SupercloudError) for problem in reconcile(store))
+
+
+def test_the_list_of_jobs_on_a_full_disk(tmp_path: Path) -> None:
+    filled(tmp_path, 3)
+    limit = (
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); from supercloud.cli import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", limit, "jobs"], capture_output=True, text=True,
+                          env={**os.environ, "SUPERCLOUD_STATE": str(tmp_path)})  # fmt: skip
+    assert done.returncode == 0 and done.stdout.count("job") >= 3, done.stderr
+    assert "the disk" in done.stderr and "Traceback" not in done.stderr
+
+
+def damage(data: bytes, chance: random.Random) -> bytes:
+    """The same with something broken: cut off, zeroes, garbage, or pages in another order."""
+    start = chance.randrange(len(data))
+    size = chance.choice([8, 64, 512, 4096])
+    kind = chance.randrange(5)
+    if kind == 0:
+        return data[:start]
+    if kind == 1:
+        return data[:start] + bytes(size) + data[start + size :]
+    if kind == 2:
+        return data[:start] + chance.randbytes(size) + data[start + size :]
+    if kind == 3:
+        page = start // 4096 * 4096
+        other = chance.randrange(len(data) // 4096) * 4096
+        return data[:page] + data[other : other + 4096] + data[page + 4096 :]
+    return data[:start] + bytes([data[start] ^ 1 << chance.randrange(8)]) + data[start + 1 :]
+
+
+def known(folder: Path) -> list[object]:
+    with Store(folder) as store:
+        return [*store.select(), *(store.history(number) for number in range(1, 41))]
+
+
+def test_damaged_files_are_noticed_or_harmless(tmp_path: Path) -> None:
+    filled(tmp_path / "whole")
+    data, whole = (tmp_path / "whole/jobs.db").read_bytes(), known(tmp_path / "whole")
+    chance = random.Random(20261122)
+    noticed, silent = 0, []
+    for number in range(DAMAGED):
+        folder = tmp_path / str(number)
+        folder.mkdir(mode=0o700)
+        (folder / "jobs.db").write_bytes(damage(data, chance))
+        (folder / "jobs.db").chmod(0o600)
+        try:
+            if known(folder) != whole:
+                silent.append(number)
+        except SupercloudError:
+            noticed += 1
+    assert not silent, f"{len(silent)} of {DAMAGED} say something else without a word"
+    assert noticed > DAMAGED // 2, "the test has damaged something"
+
+
+def test_a_backup_is_whole_private_and_comes_back(tmp_path: Path) -> None:
+    folder = tmp_path / "state"
+    filled(folder)
+    before = known(folder)
+    with Store(folder) as store:
+        upkeep.back_up(store, tmp_path / "copy")
+        with pytest.raises(InputError, match="is there already"):
+            upkeep.back_up(store, tmp_path / "copy")
+        with pytest.raises(StoreError, match="in use"):
+            upkeep.restore(folder, tmp_path / "copy")
+    assert (tmp_path / "copy").stat().st_mode & 0o777 == 0o600
+    (folder / "jobs.db").write_bytes(b"nonsense" * 1000)
+    with pytest.raises(StoreError, match="store restore"):
+        Store(folder)
+    kept = upkeep.restore(folder, tmp_path / "copy")
+    assert kept and kept.read_bytes().startswith(b"nonsense") and known(folder) == before
+    with pytest.raises(InputError, match="cannot be restored"):
+        upkeep.restore(folder, kept)
+    assert known(folder) == before and sorted(path.name for path in folder.iterdir()) == ["jobs.db", kept.name]
+
+
+def test_old_jobs_are_forgotten_with_their_files(tmp_path: Path) -> None:
+    filled(tmp_path)
+    (tmp_path / "slurm/k1").mkdir(parents=True)
+    (tmp_path / "slurm/k39").mkdir()
+    (tmp_path / "slurm/k0").mkdir()
+    with Store(tmp_path) as store:
+        assert upkeep.prune(store, 1e9 + 30) == 15
+        assert {record.key for record in store.select()} == {f"k{n}" for n in range(40) if n % 2 == 0 or n > 30}
+        assert not store.history(2) and store.history(1)
+        assert not store.by_key("k1")
+        assert upkeep.prune(store, time.time()) == 5 and len(store.live()) == 20
+    assert sorted(path.name for path in (tmp_path / "slurm").iterdir()) == ["k0"]
+
+
+def test_the_verb(tmp_path: Path) -> None:
+    filled(tmp_path / "state", 4)
+
+    def run(*words: str, code: int = 0) -> str:
+        done = subprocess.run([sys.executable, "-m", "supercloud", "store", *words], capture_output=True, text=True,
+                              cwd=tmp_path,
+                              env={**os.environ, "SUPERCLOUD_STATE": str(tmp_path / "state")})  # fmt: skip
+        assert done.returncode == code, done.stderr
+        return done.stdout + done.stderr
+
+    assert "no damage" in run("check")
+    assert "written" in run("backup", "copy")
+    assert "2 jobs forgotten" in run("prune", "--older", "1 d")
+    assert "is restored" in run("restore", "copy")
+    assert "2 jobs forgotten" in run("prune")
+    assert "needs the name of a file" in run("backup", code=2)
