@@ -13,6 +13,7 @@ from ...catalog.kubernetes_parts import (
     MetricSet,
     Nic,
     NodeTopology,
+    PlatformRanges,
     VolumeDriver,
     XidCatalog,
 )
@@ -37,6 +38,8 @@ class KubernetesPlan:
     """By the resource name of accelerators (``nvidia.com/gpu``), of those resource names that pools have."""
     topology: NodeTopology | None
     """Labels the site's provider puts on nodes; None on-prem, where the labels are ours."""
+    platform: PlatformRanges | None
+    """Addresses that the site's provider answers from; None on-prem."""
     metrics: Mapping[str, MetricSet]
     alerts: tuple[AlertSet, ...]
     """Rules whose metrics are there."""

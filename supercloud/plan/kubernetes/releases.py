@@ -16,6 +16,7 @@ from ...catalog.kubernetes_parts import (
     MetricSet,
     Nic,
     NodeTopology,
+    PlatformRanges,
     VolumeDriver,
     XidCatalog,
 )
@@ -68,6 +69,7 @@ def with_kubernetes(
             charts=tuple(_charts(spec, declared, pools, stacks, drivers, versions, catalog)),
             stacks=stacks,
             topology=None if onprem else cast(NodeTopology, catalog.get("node-topologies", spec.site.kind)),
+            platform=None if onprem else cast(PlatformRanges, catalog.get("platform-ranges", spec.site.kind)),
             metrics={name: cast(MetricSet, catalog.get("metrics", name)) for name in sorted(sets)},
             alerts=tuple(
                 item for item in rules if item.metrics in sets and (not item.fabrics or kinds & {*item.fabrics})
