@@ -138,6 +138,10 @@ class XidCatalog(Fact):
 
     classes: tuple[XidClass, ...]
 
+    def codes(self, severity: str) -> tuple[int, ...]:
+        """All of a severity, sorted; ``critical`` are those after which a node takes no work."""
+        return tuple(sorted(code for item in self.classes if item.severity == severity for code in item.codes))
+
 
 class Alert(Part):
     """A rule of Prometheus."""

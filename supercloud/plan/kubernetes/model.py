@@ -15,7 +15,6 @@ from ...catalog.kubernetes_parts import (
     NodeTopology,
     PlatformRanges,
     VolumeDriver,
-    XidCatalog,
 )
 
 __all__ = ["KubernetesPlan"]
@@ -48,8 +47,6 @@ class KubernetesPlan:
     volumes: Mapping[str, VolumeDriver]
     """How a cloud's storage is mounted, by its kind. On-prem, where hosts mount it, what makes volumes on demand, by
     the kinds of storage in the spec."""
-    xids: XidCatalog | None
-    """Where there are NVIDIA GPUs."""
 
     @property
     def changing_policies(self) -> PolicyApi | None:

@@ -18,7 +18,6 @@ from ...catalog.kubernetes_parts import (
     NodeTopology,
     PlatformRanges,
     VolumeDriver,
-    XidCatalog,
 )
 from ...errors import UnknownName
 from ...spec import ClusterSpec
@@ -76,7 +75,6 @@ def with_kubernetes(
             ),
             nics=_nics(pools, catalog),
             volumes=drivers,
-            xids=cast(XidCatalog, catalog.get("xids", "nvidia")) if "nvidia.com/gpu" in stacks else None,
         ),
     )
 
