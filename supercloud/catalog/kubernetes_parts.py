@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ..spec.base import Flag, Natural, Text
+from ..spec.fabric import Cidr
 from .fact import Fact, FactName, Part
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "MetricSet",
     "Nic",
     "NodeTopology",
+    "PlatformRanges",
     "VolumeDriver",
     "XidCatalog",
     "XidClass",
@@ -94,6 +96,17 @@ class NodeTopology(Fact):
     """That of ``labels`` which no two nodes share."""
 
 
+class PlatformRanges(Fact):
+    """Addresses outside the network of a plan that a cloud and its managed Kubernetes answer from."""
+
+    platform: dict[Text, Cidr] = {}
+    """What answers on every machine, whatever the network: metadata, agents' services. Link-local ones included."""
+    names: tuple[Cidr, ...] = ()
+    """Where pods ask for names besides the pods of the cluster's name service; nothing else is open there."""
+    services: tuple[Cidr, ...] = ()
+    """Where the managed Kubernetes takes addresses of services from, unless it is told otherwise."""
+
+
 class Measure(Part):
     """One metric of an exporter."""
 
@@ -124,6 +137,10 @@ class XidCatalog(Fact):
     """Errors of a driver by number, with what to do."""
 
     classes: tuple[XidClass, ...]
+
+    def codes(self, severity: str) -> tuple[int, ...]:
+        """All of a severity, sorted; ``critical`` are those after which a node takes no work."""
+        return tuple(sorted(code for item in self.classes if item.severity == severity for code in item.codes))
 
 
 class Alert(Part):

@@ -171,6 +171,8 @@ class Addon(Part):
     """The provider's policies of that role."""
     data: Flag = False
     """Whether its pods read and write the cluster's object stores."""
+    settings: dict[Text, Text] = {}
+    """What it is configured with, in its own terms."""
 
 
 class Provider(Fact):

@@ -23,7 +23,17 @@ from .contract import Contract
 from .electrical import Pdu, PowerShelf, Ups
 from .fact import Fact
 from .kubernetes import ControlPlane, KubernetesRelease, KueueRelease, VolcanoRelease
-from .kubernetes_parts import AlertSet, Chart, DeviceStack, MetricSet, Nic, NodeTopology, VolumeDriver, XidCatalog
+from .kubernetes_parts import (
+    AlertSet,
+    Chart,
+    DeviceStack,
+    MetricSet,
+    Nic,
+    NodeTopology,
+    PlatformRanges,
+    VolumeDriver,
+    XidCatalog,
+)
 from .machine import Machine
 from .network_os import NetworkOs
 from .price import Prices
@@ -40,7 +50,8 @@ from .thermal import Cdu, Coolant, HeatRejection, ThermalClass
 __all__ = ["KINDS", "OVERLAY_VARIABLE", "Catalog"]
 
 _ONE = {
-    "kubernetes": "release of Kubernetes", "kueue": "release of Kueue", "power-shelves": "power-shelf",
+    "kubernetes": "release of Kubernetes", "kueue": "release of Kueue",
+    "platform-ranges": "set of platform ranges", "power-shelves": "power-shelf",
     "slurm": "release of Slurm", "switches": "switch", "thermal-classes": "thermal-class",
     "volcano": "release of Volcano",
 }  # fmt: skip
@@ -68,6 +79,7 @@ KINDS: dict[str, type[Fact]] = {
     "nics": Nic,
     "node-topologies": NodeTopology,
     "pdus": Pdu,
+    "platform-ranges": PlatformRanges,
     "power-shelves": PowerShelf,
     "prices": Prices,
     "providers": Provider,

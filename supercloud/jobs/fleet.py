@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..catalog import Catalog
 from ..plan.model import Plan, PoolPlan
-from ..spec.fleet import Connection, FleetSpec, Member
+from ..spec.fleet import Connection, FleetSpec, Member, same_schedulers
 from .domains import Domains, domains_of
 from .seen import NodeState, Sees, SeesQueue, Waiting
 
@@ -183,6 +183,8 @@ def fleet_of(path: Path, engine: Callable[[Connection], object] | None = None) -
         if engine and member.connect:
             cluster = watch.look(cluster, engine(member.connect))
         clusters.append(cluster)
+    for problem in same_schedulers([cluster.member for cluster in clusters]):  # what stacks say is known now
+        raise InputError(f"{path}: {problem}")
     known = {cluster.plan.name: cluster.plan for cluster in clusters}
     tenants = {tenant.name for plan in known.values() for tenant in plan.tenants}
     for what, named in (("tenants", [one.name for one in spec.tenants]), ("budgets", [b.tenant for b in spec.budgets])):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..catalog import Accelerator, Location, Machine, SlurmRelease
+from ..catalog.kubernetes_parts import XidCatalog
 from ..errors import Finding
 from ..primitives.addresses import AddressRun, Block
 from ..primitives.nodes import HostRange, HostSet
@@ -95,6 +96,8 @@ class SchedulerPlan:
     """Slurm only: as declared, or one per pool; exactly one is the default."""
     kubernetes: KubernetesPlan | None = None
     """Kubernetes only: its releases, and what is installed beside them."""
+    xids: XidCatalog | None = None
+    """Errors of the driver, where there are NVIDIA GPUs: which of them take a node out of service."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from ..catalog import Catalog, Location
+from ..catalog.kubernetes_parts import XidCatalog
 from ..spec import ClusterSpec, SlurmScheduler
 from ..spec.loader import Loaded
 from .checks import run_checks
@@ -25,6 +26,9 @@ from .storage.products import storage_of
 
 __all__ = ["resolve"]
 
+_NVIDIA = "nvidia.com/gpu"
+"""Resource name of the accelerators whose driver reports XIDs."""
+
 
 def resolve(spec: ClusterSpec | Loaded[ClusterSpec], catalog: Catalog | None = None) -> Plan:
     """Decide everything about a cluster. Never raises for what a spec says: what is wrong is in ``plan.findings``.
@@ -41,6 +45,8 @@ def resolve(spec: ClusterSpec | Loaded[ClusterSpec], catalog: Catalog | None = N
     network, pools = network_and_pools(declared, facts, problems)
     scheduler = scheduler_of(declared, network, facts, problems)
     scheduler = with_kubernetes(scheduler, declared, pools, facts, problems)
+    if any(pool.accelerator and pool.accelerator.kubernetes == _NVIDIA for pool in pools):
+        scheduler = replace(scheduler, xids=cast(XidCatalog, facts.get("xids", "nvidia")))
     storage = storage_of(declared, network, pools, facts, problems)
     servers = tuple(group for item in storage for group in item.servers)
     fabrics, facility = physical_of(declared, site, pools, servers, facts, folder, problems)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -10,7 +11,7 @@ from ..primitives.quantity import Duration, Money, Price, Rate, Size
 from .base import Flag, Model, Name, Natural, Ratio, Text, unique
 from .tenant import Budget, Limits
 
-__all__ = ["Connection", "DataSet", "FleetSpec", "FleetTenant", "Member", "Policy"]
+__all__ = ["Connection", "DataSet", "FleetSpec", "FleetTenant", "Member", "Policy", "same_schedulers"]
 
 
 class Connection(Model):
@@ -45,6 +46,36 @@ class Member(Model):
     """Price of each TB of data that leaves it; empty means nothing."""
     uplink: Rate | None = None
     """How fast data leaves it; empty means that nobody knows."""
+
+
+def same_schedulers(members: Sequence[Member]) -> list[str]:
+    """Members that reach one and the same scheduler, so that the jobs of one would run on the other: a text for each.
+
+    Without a context Kubernetes means the current one of the kubeconfig, and without ``via`` Slurm means the commands
+    of this host. What a stack says is not known here.
+    """
+    found: dict[tuple[str, str], list[int]] = {}
+    for index, member in enumerate(members):
+        if member.connect and (key := _scheduler_of(member.connect)):
+            found.setdefault(key, []).append(index)
+    texts = []
+    for (engine, place), indexes in found.items():
+        if len(indexes) > 1:
+            key = "context" if engine == "kubernetes" else "via"
+            usual = "the current context of the kubeconfig" if engine == "kubernetes" else "the Slurm of this host"
+            named = " and ".join(f"clusters[{index}] ({members[index].spec})" for index in indexes)
+            where = f"{key} {place!r}" if place else f"{usual}, as neither has connect.{key}"
+            texts.append(f"{named} mean the same scheduler, {where}: give each a connect.{key} of its own")
+    return texts
+
+
+def _scheduler_of(connection: Connection) -> tuple[str, str] | None:
+    """The engine, and which of its schedulers; None where two members may have the same."""
+    places = {"kubernetes": connection.context, "slurm": connection.via}
+    if connection.engine not in places:
+        return None
+    place = places[connection.engine]
+    return None if connection.stack and not place else (connection.engine, place or "")
 
 
 def _some_time(value: Duration) -> Duration:
@@ -100,6 +131,8 @@ class FleetSpec(Model):
         specs = [member.spec for member in self.clusters]
         for twice in sorted({spec for spec in specs if specs.count(spec) > 1}):
             raise ValueError(f"clusters: {twice!r} is there twice")
+        for problem in same_schedulers(self.clusters):
+            raise ValueError(problem)
         for twice in unique(self.tenants):
             raise ValueError(f"tenants: {twice!r} is there twice")
         return self

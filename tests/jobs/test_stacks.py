@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from samples import EXAMPLES
 
-from supercloud.errors import EngineError, SpecError
+from supercloud.errors import EngineError, InputError, SpecError
 from supercloud.jobs.fleet import fleet_of
 from supercloud.jobs.stacks import reached
 from supercloud.spec.fleet import Connection
@@ -35,6 +35,18 @@ def test_a_fleet_reads_the_stack(pulumi: Path) -> None:
     (cluster,) = fleet_of(pulumi / "fleet.yaml").clusters
     assert cluster.member.connect == Connection(engine="kubernetes", context="block")
     assert (pulumi / "asked").read_text().split() == ["stack", "output", "connection", "--json", "--stack", STACK]
+
+
+def test_two_stacks_that_say_the_same_context(pulumi: Path) -> None:
+    """The file alone does not show it."""
+    (pulumi / "said").write_text('{"engine": "kubernetes"}')
+    specs = {
+        name: next(path for path in EXAMPLES if path.parent.name == name) for name in ("01-minimal", "02-superpod")
+    }
+    members = "".join(f"  - {{spec: {spec}, connect: {{stack: {STACK}}}}}\n" for spec in specs.values())
+    (pulumi / "fleet.yaml").write_text(f"name: f\nclusters:\n{members}")
+    with pytest.raises(InputError, match="01-minimal.* and .*02-superpod.* the current context of the kubeconfig"):
+        fleet_of(pulumi / "fleet.yaml")
 
 
 def test_what_stands_beside_the_stack_wins(pulumi: Path) -> None:

@@ -188,6 +188,33 @@ def test_a_cluster_is_a_fleet_of_one(tmp_path: Path) -> None:
     assert load_fleet(file).model.clusters[0].connect is not None
 
 
+@pytest.mark.parametrize(("first", "second", "said"), [
+    ("{engine: kubernetes}", "{engine: kubernetes}", "the current context of the kubeconfig"),
+    ("{engine: kubernetes, context: a}", "{engine: kubernetes, context: a}", "context 'a'"),
+    ("{engine: slurm}", "{engine: slurm}", "the Slurm of this host"),
+    ("{engine: slurm, via: 'ssh:x'}", "{engine: slurm, via: 'ssh:x'}", "via 'ssh:x'"),
+    ("{engine: kubernetes, context: a}", "{engine: kubernetes, context: b}", ""),
+    ("{engine: kubernetes, context: a}", "{engine: kubernetes}", ""),
+    ("{engine: kubernetes}", "{engine: slurm}", ""),
+    ("{engine: kubernetes, stack: a/b/c}", "{engine: kubernetes, stack: a/b/d}", ""),
+    ("{engine: fake}", "{engine: fake}", ""),
+])  # fmt: skip
+def test_two_clusters_of_a_fleet_that_mean_the_same_scheduler(
+    tmp_path: Path, first: str, second: str, said: str
+) -> None:
+    """The jobs of one would run on the other: both are named, with what tells them apart."""
+    file = tmp_path / "fleet.yaml"
+    file.write_text(f"name: f\nclusters:\n  - {{spec: a.yaml, connect: {first}}}\n  - {{spec: mid.yaml}}\n"
+                    f"  - {{spec: b.yaml, connect: {second}}}\n")  # fmt: skip
+    if not said:
+        assert len(load_fleet(file).model.clusters) == 3
+        return
+    with pytest.raises(SpecError) as caught:
+        load_fleet(file)
+    [finding] = caught.value.findings
+    assert all(part in finding.problem for part in ("clusters[0] (a.yaml)", "clusters[2] (b.yaml)", said, "give each"))
+
+
 def test_a_value_of_another_kind_says_how_it_is_written(tmp_path: Path) -> None:
     file = tmp_path / "job.yaml"
     file.write_text("name: t\ncommand: torchrun train.py\naccelerators: 8\nretries: -3\nimage: 24.01\n")

@@ -147,6 +147,20 @@ def kubernetes_adapters(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                                   )  # fmt: skip
 
 
+def kubernetes_host_network(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Fabrics that tenants' pods use over the host's network, where no network policy holds."""
+    for _ in facts_of(plan):
+        names = {reach.fabric.name for pool in plan.pools for reach in reaches(plan, pool) if reach.host_network}
+        for index, fabric in enumerate(plan.spec.fabrics):
+            if fabric.name in names and plan.tenants:
+                yield Finding("kubernetes-host-network", "warning", f"fabrics[{index}].kind",
+                              f"routed links of {fabric.name} have the addresses of nodes, so jobs of several nodes "
+                              "use the network of their hosts: no network policy holds for such pods, and they reach "
+                              "what the node reaches, its management network included",
+                              "keep BMCs and switches from the nodes' addresses by rules of the switches or of the "
+                              "hosts, or take InfiniBand for tenants who do not trust each other")  # fmt: skip
+
+
 def kubernetes_rail_addresses(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Rails whose subnet is full of nodes."""
     for _ in facts_of(plan):
@@ -200,5 +214,6 @@ CHECKS = (
     kubernetes_node_size,
     kubernetes_rails,
     kubernetes_adapters,
+    kubernetes_host_network,
     kubernetes_rail_addresses,
 )

@@ -13,8 +13,8 @@ from ...catalog.kubernetes_parts import (
     MetricSet,
     Nic,
     NodeTopology,
+    PlatformRanges,
     VolumeDriver,
-    XidCatalog,
 )
 
 __all__ = ["KubernetesPlan"]
@@ -37,6 +37,8 @@ class KubernetesPlan:
     """By the resource name of accelerators (``nvidia.com/gpu``), of those resource names that pools have."""
     topology: NodeTopology | None
     """Labels the site's provider puts on nodes; None on-prem, where the labels are ours."""
+    platform: PlatformRanges | None
+    """Addresses that the site's provider answers from; None on-prem."""
     metrics: Mapping[str, MetricSet]
     alerts: tuple[AlertSet, ...]
     """Rules whose metrics are there."""
@@ -45,8 +47,6 @@ class KubernetesPlan:
     volumes: Mapping[str, VolumeDriver]
     """How a cloud's storage is mounted, by its kind. On-prem, where hosts mount it, what makes volumes on demand, by
     the kinds of storage in the spec."""
-    xids: XidCatalog | None
-    """Where there are NVIDIA GPUs."""
 
     @property
     def changing_policies(self) -> PolicyApi | None:

@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from ...primitives.addresses import Block
 from ..model import Plan
 
-__all__ = ["ClusterNetworks", "cluster_networks"]
+__all__ = ["PRIVATE", "ClusterNetworks", "cluster_networks"]
 
 # A node's block holds the 110 pods that a kubelet takes by default twice over.
 _NODE_BITS = 8
 _SERVICE_PREFIX = 16
-# Private and shared address space, tried in this order after the network of the cluster (RFC 1918, 6598, 2544).
-_SPACE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "198.18.0.0/15")
+# Private and shared address space; tried in this order after the network of the cluster (RFC 1918, 6598, 2544).
+PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "198.18.0.0/15")
 # Below the first service host (scheduling.py numbers them from 11).
 _ENDPOINT = 10
 
 
 @dataclass(frozen=True)
 class ClusterNetworks:
-    """What kubeadm is told; on a cloud only ``inside`` means something."""
+    """What kubeadm is told; a managed control plane has its own."""
 
     pods: Block | None
     """None where no block of the size is free."""
@@ -31,8 +31,6 @@ class ClusterNetworks:
     """Prefix length of a node's part of the pods' block."""
     endpoint: str
     """Where the control plane answers, whichever of its hosts is up."""
-    inside: list[str]
-    """Networks of the cluster, which tenants' pods have no business in beyond their own."""
 
 
 def cluster_networks(plan: Plan) -> ClusterNetworks:
@@ -44,14 +42,11 @@ def cluster_networks(plan: Plan) -> ClusterNetworks:
     used += [ipaddress.IPv4Network(host.address) for host in plan.scheduler.controllers if _is_v4(host.address)]
     hosts = plan.nodes + len(plan.scheduler.controllers)
     bits = min(_NODE_BITS + max(1, 2 * hosts - 1).bit_length(), 24)
-    spaces = [own, *map(ipaddress.IPv4Network, _SPACE)]
+    spaces = [own, *map(ipaddress.IPv4Network, PRIVATE)]
     pods = _free(spaces, 32 - bits, used)
     services = _free(spaces, _SERVICE_PREFIX, [*used, pods] if pods else used)
-    inside = [own, *(block for block in (pods, services) if block)] if plan.site.kind == "onprem" else [own]
-    return ClusterNetworks(
-        pods, services, 32 - _NODE_BITS, str(plan.network.management.network_address + _ENDPOINT),
-        [str(block) for block in ipaddress.collapse_addresses(inside)],
-    )  # fmt: skip
+    endpoint = str(plan.network.management.network_address + _ENDPOINT)
+    return ClusterNetworks(pods, services, 32 - _NODE_BITS, endpoint)
 
 
 def _is_v4(text: str) -> bool:

@@ -16,8 +16,8 @@ from ...catalog.kubernetes_parts import (
     MetricSet,
     Nic,
     NodeTopology,
+    PlatformRanges,
     VolumeDriver,
-    XidCatalog,
 )
 from ...errors import UnknownName
 from ...spec import ClusterSpec
@@ -68,13 +68,13 @@ def with_kubernetes(
             charts=tuple(_charts(spec, declared, pools, stacks, drivers, versions, catalog)),
             stacks=stacks,
             topology=None if onprem else cast(NodeTopology, catalog.get("node-topologies", spec.site.kind)),
+            platform=None if onprem else cast(PlatformRanges, catalog.get("platform-ranges", spec.site.kind)),
             metrics={name: cast(MetricSet, catalog.get("metrics", name)) for name in sorted(sets)},
             alerts=tuple(
                 item for item in rules if item.metrics in sets and (not item.fabrics or kinds & {*item.fabrics})
             ),
             nics=_nics(pools, catalog),
             volumes=drivers,
-            xids=cast(XidCatalog, catalog.get("xids", "nvidia")) if "nvidia.com/gpu" in stacks else None,
         ),
     )
 

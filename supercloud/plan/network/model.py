@@ -365,6 +365,8 @@ class NetworksPlan:
     servers: tuple[ServerLinks, ...] = ()
     """Ports of storage servers and services on every fabric whose ports have addresses."""
     machines: tuple[MachineRun, ...] = ()
+    spaces: Mapping[str, Block] = field(default_factory=dict)
+    """What the subnets are cut from: ``fabrics`` and ``management``, as declared or as chosen."""
     macs: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """(name, network) -> MAC, as the user gave them; network is in-band, bmc or switch."""
 

@@ -137,7 +137,8 @@ def networks_of(
                                    *((group.name, group.hosts, server_bmcs[group.name]) for group in servers))
     )  # fmt: skip
     linked = tuple(item for found in attached.values() for item in found)
-    plan = NetworksPlan(subnets, (*controllers, *managed), tuple(runs), tuple(underlays), linked, machines)
+    plan = NetworksPlan(subnets, (*controllers, *managed), tuple(runs), tuple(underlays), linked, machines,
+                        {"fabrics": rails_network, "management": management})  # fmt: skip
     return replace(plan, macs=macs_of(spec, folder, plan, pools, servers, problems))
 
 

@@ -107,6 +107,13 @@ def test_routed_links_are_the_hosts(made: Callable[..., dict[str, Any]]) -> None
     assert main_of(body)["resources"]["limits"]["rdma/compute"] == "1"
 
 
+def test_pods_on_the_hosts_network_send_no_raw_packets(made: Callable[..., dict[str, Any]]) -> None:
+    body = made(resolve(loads(PLAN.replace(INFINIBAND, ROCE))), accelerators={"type": "h100", "count": 16})
+    assert main_of(body)["securityContext"]["capabilities"] == {"add": ["IPC_LOCK"], "drop": ["NET_RAW"]}
+    alone = made(resolve(loads(PLAN.replace(INFINIBAND, ROCE))), accelerators={"type": "h100", "count": 8})
+    assert "hostNetwork" not in job_of(alone)["template"]["spec"], "one node needs no fabric"
+
+
 def test_a_part_of_a_node_gets_its_part_of_the_adapters() -> None:
     plan = planned(VARIANTS["aws"])
     whole, half = links_of(plan, plan.pools[0], "llm", 2, 1.0), links_of(plan, plan.pools[0], "llm", 2, 0.5)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kube_specs import ELSEWHERE, ONPREM, planned
+from kube_specs import ELSEWHERE, ONPREM, VARIANTS, planned
 from samples import ROOT
 
 from supercloud.catalog import Catalog
@@ -145,3 +145,13 @@ def test_tpus_are_only_on_gke(tmp_path: Path) -> None:
     plan = planned({"pools": pools, "fabrics": []}, Catalog([tmp_path]))
     found = [item.level for item in plan.findings if item.check == "kubernetes-devices"]
     assert found == ["warning"] and plan.scheduler.kubernetes and not plan.scheduler.kubernetes.stacks
+
+
+def test_the_hosts_network_for_pods_is_said() -> None:
+    """No network policy holds for such pods, and that is not silent."""
+    plan = planned(VARIANTS["roce"])
+    [finding] = [item for item in plan.findings if item.check == "kubernetes-host-network"]
+    assert (finding.level, finding.path) == ("warning", "fabrics[0].kind")
+    assert "no network policy holds" in finding.problem and finding.hint
+    for changes in ({}, VARIANTS["roce"] | {"tenants": []}, VARIANTS["aws"]):
+        assert not [item for item in planned(changes).findings if item.check == "kubernetes-host-network"]

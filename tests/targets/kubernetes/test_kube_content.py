@@ -21,6 +21,7 @@ from supercloud.plan.kubernetes.quota import shared_out
 from supercloud.plan.model import Plan
 from supercloud.targets import render
 from supercloud.targets.schedulers.kubernetes.labels import table
+from supercloud.targets.schedulers.kubernetes.tenants import CLOSED_NOTE
 
 H100 = {"name": "train", "machine": "dgx-h100", "nodes": 64, "fabrics": ["compute"]}
 
@@ -124,7 +125,25 @@ def test_pods_reach_their_own_and_the_outside() -> None:
     policies = by_kind(rendered(), "NetworkPolicy")
     assert {name.split("/")[1] for name in policies} == {"default-deny", "own-pods", "names", "outside"}
     [rule] = policies["llm/outside"]["spec"]["egress"]
-    assert rule["to"][0]["ipBlock"] == {"cidr": "0.0.0.0/0", "except": ["10.0.0.0/8"]}
+    left_out = ["10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "172.16.0.0/12"]
+    assert rule["to"][0]["ipBlock"] == {"cidr": "0.0.0.0/0", "except": left_out}
+    note = policies["llm/outside"]["metadata"]["annotations"][CLOSED_NOTE]
+    assert "100.64.0.0/10 (management, bmc, switch)" in note
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_policies_of_admission_hold_for_every_tenant(name: str) -> None:
+    """Whatever the fabrics: no level of Pod Security says anything of nodes, services, and volumes of other kinds."""
+    plan = planned(VARIANTS[name])
+    items = objects_of(render(plan, "kubernetes"))
+    bound = {item["spec"]["policyName"] for item in by_kind(items, "ValidatingAdmissionPolicyBinding").values()}
+    if plan.tenants:
+        assert {"supercloud-tenant-pods", "supercloud-tenant-services"} <= bound
+        rules = by_kind(items, "ValidatingAdmissionPolicy")["supercloud-tenant-pods"]["spec"]["validations"]
+        said = " ".join(rule["expression"] for rule in rules)
+        fields = ("hostNetwork", "hostPort", "nodeName", "procMount", "seccompProfile", "appArmorProfile", "sysctls",
+                  "seLinuxOptions", "livenessProbe", "preStop", "hostProcess", "hostPID", "privileged")  # fmt: skip
+        assert not [field for field in fields if field not in said]
 
 
 def test_pods_and_services_have_addresses_of_their_own() -> None:

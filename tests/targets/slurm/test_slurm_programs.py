@@ -9,10 +9,13 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 from slurm_plans import RELEASES, TENANTS, VARIANTS, h100, plan, variant
 
+from supercloud.catalog import Catalog
+from supercloud.catalog.kubernetes_parts import XidCatalog
 from supercloud.plan.model import Plan
 from supercloud.targets import render
 
@@ -209,6 +212,16 @@ def test_xid_is_reported_once(node: Host) -> None:
     assert node.run("health-check.sh").returncode == 1
     assert _reason(node) == "the driver reported Xid 79"
     assert node.run("health-check.sh").returncode == 0
+
+
+@pytest.mark.parametrize("code", [46, 48, 54, 109, 142, 151, 158, 43, 45, 74, 94, 149, 154, 4])
+def test_a_node_is_drained_for_the_codes_of_the_catalog(node: Host, code: int) -> None:
+    """As Kubernetes is; a code that ends like another one is another one."""
+    node.fake("dmesg", f"echo '[ 200.5] NVRM: Xid (PCI:0000:3b:00): {code}, pid=1'")
+    fatal = code in cast(XidCatalog, Catalog().get("xids", "nvidia")).codes("critical")
+    assert node.run("health-check.sh").returncode == int(fatal)
+    if fatal:
+        assert _reason(node) == f"the driver reported Xid {code}"
 
 
 def test_links(node: Host) -> None:

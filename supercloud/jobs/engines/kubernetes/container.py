@@ -101,8 +101,11 @@ def container(job: JobSpec, at: Placement, pods: Pods, key: str, pod: Pod) -> Js
         body["envFrom"] = [{"configMapRef": {"name": links.settings}}]
     if resources := _resources(at, pods):
         body["resources"] = resources
-    if links.locked:
-        body["securityContext"] = {"capabilities": {"add": ["IPC_LOCK"]}}
+    capabilities = {"add": ["IPC_LOCK"]} if links.locked else {}
+    if links.host_network:  # raw sockets on the host's network could speak for the host
+        capabilities["drop"] = ["NET_RAW"]
+    if capabilities:
+        body["securityContext"] = {"capabilities": capabilities}
     mounts = [{"name": f"fs-{claim}", "mountPath": mount} for claim, mount in pods.volumes]
     if links.settings:
         mounts.append({"name": "nccl", "mountPath": "/etc/nccl.conf", "subPath": "nccl.conf"})

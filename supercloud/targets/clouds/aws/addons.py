@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 
 import pulumi
@@ -40,6 +41,7 @@ def _addon(
         work.child(f"addon-{plan.name}"),
         cluster_name=cluster.name,
         addon_name=plan.name,
+        configuration_values=json.dumps(plan.settings, sort_keys=True) if plan.settings else None,
         pod_identity_associations=_identities(work, plan, buckets) or None,
         resolve_conflicts_on_create="OVERWRITE",
         resolve_conflicts_on_update="PRESERVE",

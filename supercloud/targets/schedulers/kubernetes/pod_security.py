@@ -1,99 +1,116 @@
-"""How free a tenant's pods are: the level of Pod Security, and policies of admission where a level says too little.
+"""How free a tenant's pods and services are: the level of Pod Security, and policies of admission beside it.
 
 RDMA needs memory that stays where it is (IPC_LOCK), and RoCE with routed links the host's network: both are beyond the
-baseline level. Where a fabric asks for them the namespace is privileged in name, and policies of our own forbid
-everything else that the baseline forbids.
+baseline level. Where a fabric asks for them the namespace is privileged in name, and the policies here forbid all else
+that the baseline forbids. They hold in every other namespace of tenants as well, since the baseline level of an
+older release knows less than that of today, and none says anything of nodes, volumes of other kinds, and services.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
+from ....plan.kubernetes.fabrics import Reach, reaches
 from ....plan.model import Plan
+from . import baseline
 from .manifest import Object, obj
 
 __all__ = ["level_of", "objects", "uses_host_network"]
 
 _RDMA = ("infiniband", "roce", "efa")
 _API = "admissionregistration.k8s.io/v1"
-# Capabilities the baseline level allows to add: kubernetes.io/docs/concepts/security/pod-security-standards.
-_BASELINE = ["AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "SETFCAP",
-             "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"]  # fmt: skip
+_PODS, _SERVICES = "supercloud-tenant-pods", "supercloud-tenant-services"
 _VOLUMES = ["configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"]
+_UNCHANGED = {
+    "name": "not-the-same",  # what was admitted before a rule came may still be labelled, finish and be deleted
+    "expression": "request.operation != 'UPDATE' || object.spec != oldObject.spec",
+}
 
 
-def _kinds(plan: Plan) -> set[str]:
-    joined = {name for pool in plan.pools for name in pool.fabrics}
-    return {fabric.kind for fabric in plan.fabrics if fabric.name in joined}
+def _reaches(plan: Plan) -> list[Reach]:
+    return [reach for pool in plan.pools for reach in reaches(plan, pool)]
 
 
 def uses_host_network(plan: Plan) -> bool:
     """Whether jobs reach a fabric through the host's own network: each routed link has one address, the host's."""
-    return plan.site.kind == "onprem" and "roce" in _kinds(plan)
+    return any(reach.host_network for reach in _reaches(plan))
 
 
 def level_of(plan: Plan) -> Literal["baseline", "privileged"]:
     """The level that the namespaces of tenants enforce."""
-    return "privileged" if _kinds(plan) & set(_RDMA) else "baseline"
+    return "privileged" if any(reach.fabric.kind in _RDMA for reach in _reaches(plan)) else "baseline"
 
 
 def objects(plan: Plan, label: str) -> list[Object]:
-    """Policies for the namespaces that have a label; none where the level says it all."""
-    if level_of(plan) == "baseline":
-        return []
-    name = "supercloud-tenant-pods"
-    allowed = [*_BASELINE, "IPC_LOCK"]
-    rules = [
-        (_each("!has(c.securityContext) || !has(c.securityContext.privileged) || !c.securityContext.privileged"),
-         "privileged containers are not allowed"),
-        (_each("!has(c.securityContext) || !has(c.securityContext.capabilities) || "
-               "!has(c.securityContext.capabilities.add) || "
-               f"c.securityContext.capabilities.add.all(k, k in {_list(allowed)})"),
-         f"capabilities that may be added: {', '.join(allowed)}"),
-        (_each("!has(c.securityContext) || !has(c.securityContext.procMount) || "
-               "c.securityContext.procMount == 'Default'"), "procMount must be Default"),
-        ("(!has(variables.pod.hostPID) || !variables.pod.hostPID) && "
-         "(!has(variables.pod.hostIPC) || !variables.pod.hostIPC)",
-         "hostPID and hostIPC are not allowed"),
-        (f"!has(variables.pod.volumes) || variables.pod.volumes.all(v, {_any_volume()})",
-         f"volumes that may be used: {', '.join(_VOLUMES)}"),
+    """Policies for the namespaces that have a label."""
+    more = ["IPC_LOCK"] if level_of(plan) == "privileged" else []
+    volumes = " || ".join(f"has(v.{kind})" for kind in _VOLUMES)
+    pods = [
+        *baseline.rules(more),
+        (f"variables.pod.?volumes.orValue([]).all(v, {volumes})", f"volumes that may be used: {', '.join(_VOLUMES)}"),
+        ("request.operation != 'CREATE' || variables.pod.?nodeName.orValue('') == ''",
+         "nodeName is for the scheduler: choose nodes by nodeSelector or affinity"),
+        *_host_network(plan),
     ]  # fmt: skip
-    if not uses_host_network(plan):
-        rules.append(("!has(variables.pod.hostNetwork) || !variables.pod.hostNetwork", "hostNetwork is not allowed"))
-        rules.append(
-            (_each("!has(c.ports) || c.ports.all(p, !has(p.hostPort) || p.hostPort == 0)"), "hostPort is not allowed")
-        )
-    policy = obj(_API, "ValidatingAdmissionPolicy", name, spec={
+    services = [
+        ("object.spec.?externalIPs.orValue([]).size() == 0", "externalIPs are not allowed"),
+        ("object.spec.?type.orValue('ClusterIP') in ['ClusterIP', 'ExternalName']",
+         "services of type NodePort and LoadBalancer are not allowed: they open ports of nodes or of the site"),
+    ]  # fmt: skip
+    return [
+        *_policy(_PODS, ["pods", "pods/ephemeralcontainers"], baseline.VARIABLES, pods, label),
+        *_policy(_SERVICES, ["services"], [], services, label),
+    ]
+
+
+def _host_network(plan: Plan) -> Iterator[tuple[str, str]]:
+    """None, but for pods that use a fabric whose links have the host's addresses."""
+    asked = sorted({name for pool in plan.pools for name in _asked_by(plan, pool.name)})
+    if not asked:
+        yield "!variables.pod.?hostNetwork.orValue(false)", "hostNetwork is not allowed"
+        yield (baseline.each("c.?ports.orValue([]).all(p, p.?hostPort.orValue(0) == 0)"), "hostPort is not allowed")
+        return
+    names = baseline.listed(asked)
+    yield ("!variables.pod.?hostNetwork.orValue(false) || "
+           f"variables.containers.exists(c, c.?resources.?limits.orValue({{}}).exists(k, k in {names}))",
+           f"hostNetwork is only for pods that ask for {' or '.join(asked)}")  # fmt: skip
+    # the API server itself sets hostPort to containerPort where the host's network is used
+    yield ("variables.pod.?hostNetwork.orValue(false) || "
+           f"({baseline.each('c.?ports.orValue([]).all(p, p.?hostPort.orValue(0) == 0)')})",
+           "hostPort is not allowed")  # fmt: skip
+    dropped = "c.?securityContext.?capabilities.?drop.orValue([]).exists(k, k in ['ALL', 'NET_RAW'])"
+    yield (f"!variables.pod.?hostNetwork.orValue(false) || ({baseline.each(dropped)})",
+           "containers on the host's network must drop the capability NET_RAW")  # fmt: skip
+
+
+def _asked_by(plan: Plan, pool: str) -> Iterator[str]:
+    """What pods of a pool ask for that use the host's network: its rails, or accelerators where rails have no name."""
+    found = plan.pool(pool)
+    for reach in reaches(plan, found):
+        if reach.host_network:
+            own = found.accelerator.kubernetes if found.accelerator else None
+            yield from reach.resources or ((own,) if own else ())
+
+
+def _policy(
+    name: str, resources: list[str], variables: list[Object], rules: list[tuple[str, str]], label: str
+) -> list[Object]:
+    spec: Object = {
         "failurePolicy": "Fail",
         "matchConstraints": {"resourceRules": [
-            {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"],
-             "resources": ["pods", "pods/ephemeralcontainers"]},
+            {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": resources},
         ]},
-        "variables": [
-            {"name": "pod", "expression": "object.spec"},
-            {"name": "containers", "expression":
-             "object.spec.containers + (has(object.spec.initContainers) ? object.spec.initContainers : [])"},
-            {"name": "debuggers", "expression":
-             "has(object.spec.ephemeralContainers) ? object.spec.ephemeralContainers : []"},
-        ],
-        "validations": [{"expression": rule, "message": message} for rule, message in rules],
-    })  # fmt: skip
-    binding = obj(_API, "ValidatingAdmissionPolicyBinding", name, spec={
-        "policyName": name,
-        "validationActions": ["Deny"],
-        "matchResources": {"namespaceSelector": {"matchExpressions": [{"key": label, "operator": "Exists"}]}},
-    })  # fmt: skip
-    return [policy, binding]
-
-
-def _each(rule: str) -> str:
-    """A rule on a container ``c``, for all of a pod's containers."""
-    return f"variables.containers.all(c, {rule}) && variables.debuggers.all(c, {rule})"
-
-
-def _list(items: list[str]) -> str:
-    return "[" + ", ".join(f"'{item}'" for item in items) + "]"
-
-
-def _any_volume() -> str:
-    return " || ".join(f"has(v.{kind})" for kind in _VOLUMES)
+        "matchConditions": [_UNCHANGED],
+    }  # fmt: skip
+    if variables:
+        spec["variables"] = variables
+    spec["validations"] = [{"expression": rule, "message": message} for rule, message in rules]
+    return [
+        obj(_API, "ValidatingAdmissionPolicy", name, spec=spec),
+        obj(_API, "ValidatingAdmissionPolicyBinding", name, spec={
+            "policyName": name,
+            "validationActions": ["Deny"],
+            "matchResources": {"namespaceSelector": {"matchExpressions": [{"key": label, "operator": "Exists"}]}},
+        }),
+    ]  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 from ....plan.model import Plan
-from .given import facts_of
 from .manifest import Object
 
 __all__ = ["values"]
@@ -21,7 +20,7 @@ def values(plan: Plan) -> Object:
         "metrics": {"enabled": True, "serviceMonitor": {"enabled": True}},
         "tolerations": [{"operator": "Exists"}],
     }
-    if facts_of(plan).xids:
+    if plan.scheduler.xids:
         found["settings"]["log_monitors"].append(own)
         found["settings"]["custom_monitor_definitions"] = {_FILE: json.dumps(_monitor(plan), indent=2) + "\n"}
     return found
@@ -29,10 +28,8 @@ def values(plan: Plan) -> Object:
 
 def _monitor(plan: Plan) -> Object:
     """A condition for errors that take a GPU out of service, an event for those that do not."""
-    xids = facts_of(plan).xids
+    xids = plan.scheduler.xids
     assert xids is not None
-    grave = sorted(code for item in xids.classes if item.severity == "critical" for code in item.codes)
-    light = sorted(code for item in xids.classes if item.severity == "warning" for code in item.codes)
     return {
         "plugin": "kmsg",
         "logPath": "/dev/kmsg",
@@ -41,11 +38,16 @@ def _monitor(plan: Plan) -> Object:
         "source": "accelerator-monitor",
         "conditions": [{"type": "GpuBroken", "reason": "GpuIsWell", "message": "no error of the driver"}],
         "rules": [
-            {"type": "permanent", "condition": "GpuBroken", "reason": "GpuXid", "pattern": _pattern(grave)},
-            {"type": "temporary", "reason": "GpuXidWarning", "pattern": _pattern(light)},
+            {
+                "type": "permanent",
+                "condition": "GpuBroken",
+                "reason": "GpuXid",
+                "pattern": _pattern(xids.codes("critical")),
+            },
+            {"type": "temporary", "reason": "GpuXidWarning", "pattern": _pattern(xids.codes("warning"))},
         ],
     }
 
 
-def _pattern(codes: list[int]) -> str:
+def _pattern(codes: tuple[int, ...]) -> str:
     return rf"NVRM: Xid \(PCI:[0-9a-fA-F:.]+\): ({'|'.join(map(str, codes))}),.*"

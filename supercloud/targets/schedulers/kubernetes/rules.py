@@ -27,7 +27,7 @@ def groups(plan: Plan) -> list[Object]:
                                       for rule in item.alerts]}
         for item in facts.alerts
     ]  # fmt: skip
-    if facts.xids:
+    if plan.scheduler.xids:
         found.append({"name": "xid", "rules": list(_xids(plan))})
     if power := list(_power(plan)):
         found.append({"name": "power", "rules": power})
@@ -46,7 +46,7 @@ def _rule(name: str, expr: str, wait: str, severity: str, summary: str, remedy: 
 
 def _xids(plan: Plan) -> Iterator[Object]:
     """One rule for each error: the exporter keeps the last number it saw, so every rule asks for its own."""
-    xids = facts_of(plan).xids
+    xids = plan.scheduler.xids
     assert xids is not None
     for item in xids.classes:
         for code in item.codes:

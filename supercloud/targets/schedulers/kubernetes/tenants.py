@@ -8,20 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ....plan.kubernetes.egress import closed_blocks
 from ....plan.kubernetes.names import namespace_of
-from ....plan.kubernetes.networks import cluster_networks
 from ....plan.model import Plan, TenantPlan
+from ....primitives.addresses import Block
 from .given import declared_of, facts_of
 from .manifest import Object, obj
 from .pod_security import level_of
 
-__all__ = ["PRIORITY_LABEL", "ROLE", "TENANT_LABEL", "TIME_LABEL", "files", "shared"]
+__all__ = ["CLOSED_NOTE", "PRIORITY_LABEL", "ROLE", "TENANT_LABEL", "TIME_LABEL", "files", "shared"]
 
 ROLE = "supercloud-tenant"
 _VIEW = "supercloud-view"
 TENANT_LABEL = "supercloud.dev/tenant"
 PRIORITY_LABEL = "supercloud.dev/highest-priority"
 TIME_LABEL = "supercloud.dev/longest-seconds"
+CLOSED_NOTE = "supercloud.dev/not-reached"
+"""Annotation of a network policy: what is in each range that it leaves out."""
+_EVERYTHING = Block("0.0.0.0/0")
 _RBAC = "rbac.authorization.k8s.io"
 _READ = ["get", "list", "watch"]
 _ALL = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
@@ -129,17 +133,22 @@ def _network(plan: Plan, namespace: str) -> Iterator[Object]:
     yield obj(api, "NetworkPolicy", "own-pods", namespace, spec={
         "podSelector": {}, "policyTypes": ["Ingress", "Egress"], "ingress": [{"from": own}], "egress": [{"to": own}],
     })  # fmt: skip
+    platform = facts_of(plan).platform
     yield obj(api, "NetworkPolicy", "names", namespace, spec={
         "podSelector": {},
         "policyTypes": ["Egress"],
         "egress": [{
             "to": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}},
-                    "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}}}],
+                    "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}}},
+                   *({"ipBlock": {"cidr": text}} for text in (platform.names if platform else ()))],
             "ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}],
         }],
     })  # fmt: skip
-    yield obj(api, "NetworkPolicy", "outside", namespace, spec={
-        "podSelector": {},
-        "policyTypes": ["Egress"],
-        "egress": [{"to": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": cluster_networks(plan).inside}}]}],
-    })  # fmt: skip
+    closed = closed_blocks(plan)
+    if _EVERYTHING not in closed:  # no exception may be as large as the rule
+        # IPv6 has no rule of its own: default-deny holds for all of it
+        rule = {"ipBlock": {"cidr": str(_EVERYTHING), "except": [str(block) for block in closed]}}
+        note = "; ".join(f"{block} ({', '.join(names)})" for block, names in closed.items())
+        yield obj(api, "NetworkPolicy", "outside", namespace, annotations={CLOSED_NOTE: note}, spec={
+            "podSelector": {}, "policyTypes": ["Egress"], "egress": [{"to": [rule]}],
+        })  # fmt: skip

@@ -19,8 +19,9 @@ __all__ = ["programs"]
 
 def programs(plan: Plan) -> dict[str, File | str]:
     """Every program and the tables they read."""
+    xids = plan.scheduler.xids
     files: dict[str, File | str] = {
-        name: _program(plan, name, scratch=SCRATCH)
+        name: _program(plan, name, scratch=SCRATCH, xids=xids.codes("critical") if xids else ())
         for name in ("prolog.sh", "task-prolog.sh", "epilog.sh", "health-check.sh")
     }
     files["node-facts.txt"] = "\n".join([head(plan.name), *_facts(plan)]) + "\n"

@@ -1,0 +1,228 @@
+"""What a real API server says of tenants' pods and services under the rendered policies.
+
+The pods of the Pod Security Standards' own test data are the measure of the baseline: what fails there is refused here,
+what passes there is admitted, whatever level of Pod Security the namespace itself has.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import yaml
+from kube_binaries import built
+from kube_lab import Lab
+from samples import ROOT
+
+sys.path.append(str(ROOT / "tests" / "targets" / "kubernetes"))
+
+from kube_specs import VARIANTS, planned  # noqa: E402
+
+from supercloud.jobs.engines.kubernetes.api import Refusal  # noqa: E402
+from supercloud.targets.schedulers.kubernetes import pod_security  # noqa: E402
+
+Json = dict[str, Any]
+SPACES = {"plain": planned(VARIANTS["gaudi"]), "pinned": planned(), "roce": planned(VARIANTS["roce"]),
+          "host-way": planned({"pools": [{"name": "mi", "machine": "mi300x-8gpu", "nodes": 16, "fabrics": ["compute"]}],
+                               "fabrics": VARIANTS["roce"]["fabrics"]})}  # fmt: skip
+"""Namespaces, by what their tenants' pods may do: nothing, lock memory, use the host's network."""
+MAIN: Json = {"name": "main", "image": "registry.example.com/train:1"}
+RAIL: Json = {"resources": {"limits": {"rdma/compute": "1"}}}
+QUIET: Json = {"securityContext": {"capabilities": {"add": ["IPC_LOCK"], "drop": ["NET_RAW"]}}}
+
+
+@dataclass
+class Judge:
+    lab: Lab
+
+    def refusal(self, space: str, spec: Json, kind: str = "Pod", **metadata: Any) -> str:
+        """Why an object is not let in; empty where it is."""
+        body = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "asked", **metadata}, "spec": spec}
+        try:
+            path = f"/api/v1/namespaces/{space}/{kind.lower()}s"
+            self.lab.api.post(path, body, dryRun="All", fieldValidation="Strict")
+        except Refusal as error:
+            return str(error)
+        return ""
+
+
+@pytest.fixture(scope="module")
+def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
+    with Lab(tmp_path_factory.mktemp("admission")) as lab:
+        found = Judge(lab)
+        for space, plan in SPACES.items():
+            label = f"supercloud.dev/{space}"
+            lab.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space, "labels": {label: "x"}}})
+            for item in pod_security.objects(plan, label):
+                item["metadata"]["name"] += f"-{space}"
+                if "policyName" in item["spec"]:
+                    item["spec"]["policyName"] += f"-{space}"
+                lab.apply(item)
+            lab.until(lambda space=space: "hostPID" in found.refusal(space, _pod(MAIN, hostPID=True)))  # type: ignore[misc]
+            lab.until(lambda space=space: "NodePort" in found.refusal(space, _service(type="NodePort"), "Service"))  # type: ignore[misc]
+        lab.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "free"}})
+        yield found
+
+
+def _pod(*containers: Json, **more: Any) -> Json:
+    return {"containers": list(containers), "restartPolicy": "Never", **more}
+
+
+def _service(**more: Any) -> Json:
+    return {"selector": {"app": "x"}, "ports": [{"port": 80}], **more}
+
+
+def _samples(verdict: str) -> Iterator[Any]:
+    for path in sorted((built() / "manifests" / "pod-security" / verdict).glob("*.yaml")):
+        yield path.stem, yaml.safe_load(path.read_text())
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_what_the_baseline_refuses_is_refused(judge: Judge, space: str) -> None:
+    found = {name: judge.refusal(space, item["spec"], annotations=item["metadata"].get("annotations", {}))
+             for name, item in _samples("fail")}  # fmt: skip
+    assert len(found) > 30
+    assert not {name for name, refusal in found.items() if "supercloud-tenant-pods" not in refusal}
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_what_the_baseline_admits_is_admitted(judge: Judge, space: str) -> None:
+    found = {name: judge.refusal(space, item["spec"], annotations=item["metadata"].get("annotations", {}))
+             for name, item in _samples("pass")}  # fmt: skip
+    assert len(found) > 10
+    assert not {name: refusal for name, refusal in found.items() if refusal}
+
+
+PROBE: Json = {"httpGet": {"host": "169.254.169.254", "port": 80}}
+SOCKET: Json = {"tcpSocket": {"host": "10.0.0.1", "port": 22}}
+PLACES = ("containers", "initContainers", "ephemeralContainers")
+REFUSED: list[tuple[str, Json, str]] = [
+    ("privileged", {"securityContext": {"privileged": True}}, "privileged containers"),
+    ("capability", {"securityContext": {"capabilities": {"add": ["NET_RAW"]}}}, "capabilities that may be added"),
+    ("proc", {"securityContext": {"procMount": "Unmasked"}}, "procMount"),
+    ("seccomp", {"securityContext": {"seccompProfile": {"type": "Unconfined"}}}, "seccompProfile"),
+    ("apparmor", {"securityContext": {"appArmorProfile": {"type": "Unconfined"}}}, "appArmorProfile"),
+    ("selinux-type", {"securityContext": {"seLinuxOptions": {"type": "spc_t"}}}, "types of seLinuxOptions"),
+    ("selinux-user", {"securityContext": {"seLinuxOptions": {"user": "sysadm_u"}}}, "user of seLinuxOptions"),
+    ("selinux-role", {"securityContext": {"seLinuxOptions": {"role": "sysadm_r"}}}, "role of seLinuxOptions"),
+    ("liveness", {"livenessProbe": PROBE}, "host of a probe"),
+    ("readiness", {"readinessProbe": SOCKET}, "host of a probe"),
+    ("startup", {"startupProbe": PROBE}, "host of a probe"),
+    ("post-start", {"lifecycle": {"postStart": PROBE}}, "host of a probe"),
+    ("pre-stop", {"lifecycle": {"preStop": SOCKET}}, "host of a probe"),
+    ("host-port", {"ports": [{"containerPort": 80, "hostPort": 8080}]}, "hostPort"),
+]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_each_kind_of_container_is_held_to_each_rule(judge: Judge, place: str) -> None:
+    """Ephemeral ones are added to a pod that runs, by a request of their own."""
+    judge.lab.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "there", "namespace": "pinned"},
+                     "spec": _pod(MAIN)})  # fmt: skip
+    wrong = {}
+    for name, more, message in REFUSED:
+        other = MAIN | {"name": "other"} | more
+        if place == "containers":
+            refusal = judge.refusal("pinned", _pod(other, terminationGracePeriodSeconds=1))
+        elif place == "initContainers":
+            always = {"restartPolicy": "Always"} if {"livenessProbe", "readinessProbe", "startupProbe",
+                                                     "lifecycle"} & {*more} else {}  # fmt: skip
+            refusal = judge.refusal("pinned", _pod(MAIN, initContainers=[other | always]))
+        elif {*more} <= {"securityContext"}:  # they have no probes, hooks and ports
+            path = "/api/v1/namespaces/pinned/pods/there/ephemeralcontainers"
+            try:
+                judge.lab.api.patch(path, {"spec": {"ephemeralContainers": [other]}},
+                                    "application/strategic-merge-patch+json", dryRun="All")  # fmt: skip
+                refusal = ""
+            except Refusal as error:
+                refusal = str(error)
+        else:
+            continue
+        if message not in refusal:
+            wrong[name] = refusal
+    assert not wrong
+
+
+@pytest.mark.parametrize(("more", "message"), [
+    ({"hostNetwork": True}, "hostNetwork"),
+    ({"hostIPC": True}, "hostIPC"),
+    ({"nodeName": "train-0001"}, "nodeName is for the scheduler"),
+    ({"volumes": [{"name": "v", "nfs": {"server": "10.0.0.9", "path": "/"}}]}, "volumes that may be used"),
+    ({"volumes": [{"name": "v", "hostPath": {"path": "/"}}]}, "volumes that may be used"),
+    ({"securityContext": {"sysctls": [{"name": "kernel.msgmax", "value": "1"}]}}, "sysctls that may be set"),
+    ({"securityContext": {"seccompProfile": {"type": "Unconfined"}}}, "seccompProfile"),
+    ({"securityContext": {"appArmorProfile": {"type": "Unconfined"}}}, "appArmorProfile"),
+    ({"securityContext": {"seLinuxOptions": {"role": "sysadm_r"}}}, "role of seLinuxOptions"),
+])  # fmt: skip
+def test_rules_for_a_pod_as_a_whole(judge: Judge, more: Json, message: str) -> None:
+    for space in ("plain", "pinned"):
+        assert message in judge.refusal(space, _pod(MAIN, **more))
+
+
+def test_memory_is_locked_only_where_a_fabric_needs_it(judge: Judge) -> None:
+    locked = _pod(MAIN | {"securityContext": {"capabilities": {"add": ["IPC_LOCK"]}}})
+    assert "capabilities that may be added" in judge.refusal("plain", locked)
+    assert not judge.refusal("pinned", locked) and not judge.refusal("roce", locked)
+
+
+RAILED = MAIN | RAIL | QUIET
+HELD = {"securityContext": {"capabilities": {"drop": ["ALL"]}}}
+
+
+@pytest.mark.parametrize(("spec", "message"), [
+    (_pod(RAILED, hostNetwork=True), ""),
+    (_pod(RAILED, MAIN | {"name": "log"} | HELD, hostNetwork=True), ""),
+    (_pod(RAILED | {"ports": [{"containerPort": 29500}]}, hostNetwork=True), ""),
+    (_pod(MAIN | QUIET, hostNetwork=True), "only for pods that ask for rdma/compute"),
+    (_pod(MAIN | QUIET | {"resources": {"limits": {"nvidia.com/gpu": "8"}}}, hostNetwork=True), "only for pods that"),
+    (_pod(MAIN | RAIL, hostNetwork=True), "must drop the capability NET_RAW"),
+    (_pod(RAILED, MAIN | {"name": "log"}, hostNetwork=True), "must drop the capability NET_RAW"),
+    (_pod(RAILED, initContainers=[MAIN | {"name": "first"}], hostNetwork=True), "must drop the capability NET_RAW"),
+    (_pod(RAILED | {"ports": [{"containerPort": 80, "hostPort": 80}]}), "hostPort is not allowed"),
+    (_pod(RAILED, hostNetwork=True, hostPID=True), "hostPID"),
+    (_pod(RAILED, hostNetwork=True, nodeName="cp1"), "nodeName"),
+])  # fmt: skip
+def test_the_hosts_network_is_only_for_pods_on_its_rails(judge: Judge, spec: Json, message: str) -> None:
+    refusal = judge.refusal("roce", spec)
+    assert message in refusal if message else not refusal
+    assert "hostNetwork" in judge.refusal("pinned", spec) or not spec.get("hostNetwork")
+
+
+def test_where_rails_have_no_name_accelerators_stand_for_them(judge: Judge) -> None:
+    asked = MAIN | QUIET | {"resources": {"limits": {"amd.com/gpu": "8"}}}
+    assert not judge.refusal("host-way", _pod(asked, hostNetwork=True))
+    assert "only for pods that ask for amd.com/gpu" in judge.refusal("host-way", _pod(MAIN | QUIET, hostNetwork=True))
+
+
+@pytest.mark.parametrize(("more", "message"), [
+    ({}, ""),
+    ({"clusterIP": "None"}, ""),
+    ({"type": "NodePort"}, "NodePort"),
+    ({"type": "LoadBalancer"}, "LoadBalancer"),
+    ({"externalIPs": ["10.0.0.1"]}, "externalIPs"),
+])  # fmt: skip
+def test_services_of_tenants_stay_inside(judge: Judge, more: Json, message: str) -> None:
+    for space in SPACES:
+        refusal = judge.refusal(space, _service(**more), "Service")
+        assert message in refusal if message else not refusal
+
+
+def test_what_was_there_before_the_rules_can_be_labelled_and_deleted(judge: Judge) -> None:
+    """A finalizer, a label, an owner: nothing of it is refused for what the pod was admitted with."""
+    api, path = judge.lab.api, "/api/v1/namespaces/free/pods"
+    bad = _pod(MAIN | {"securityContext": {"privileged": True}})
+    body = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "old", "finalizers": ["example.com/x"]},
+        "spec": bad,
+    }
+    api.post(path, body)
+    api.patch("/api/v1/namespaces/free", {"metadata": {"labels": {"supercloud.dev/pinned": "x"}}})
+    judge.lab.until(lambda: "privileged" in judge.refusal("free", bad))
+    api.patch(f"{path}/old", {"metadata": {"labels": {"a": "b"}}})
+    api.patch(f"{path}/old", {"metadata": {"finalizers": None}})
+    api.delete(f"{path}/old")

@@ -1,0 +1,82 @@
+"""One list of the driver's errors: whoever watches a node says of every code what the catalog says."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, cast
+
+import pytest
+import yaml
+from samples import ROOT
+
+from supercloud.catalog import Catalog
+from supercloud.catalog.kubernetes_parts import XidCatalog
+from supercloud.plan.resolve import resolve
+from supercloud.spec import ClusterSpec
+from supercloud.targets import render
+
+XIDS = cast(XidCatalog, Catalog().get("xids", "nvidia"))
+SPEC: dict[str, Any] = {
+    "name": "pod", "site": {"kind": "onprem", "location": "stockholm"},
+    "pools": [{"name": "train", "machine": "dgx-h100", "nodes": 4}],
+}  # fmt: skip
+
+
+def slurm(pools: list[dict[str, Any]] = SPEC["pools"]) -> set[int]:
+    """Codes for which the health check drains a node."""
+    spec = SPEC | {"scheduler": {"kind": "slurm", "version": "25.11"}, "pools": pools}
+    text = render(resolve(ClusterSpec.model_validate(spec)), "slurm")["health-check.sh"]
+    [codes] = re.findall(r'^fatal_xids=" ([ 0-9]*) "$', text, re.M)
+    return set(map(int, codes.split()))
+
+
+@pytest.fixture(scope="module")
+def kubernetes() -> Any:
+    spec = SPEC | {"scheduler": {"kind": "kubernetes", "version": "1.36"}}
+    return render(resolve(ClusterSpec.model_validate(spec)), "kubernetes")
+
+
+def monitor(bundle: Any, kind: str) -> set[int]:
+    """Codes for which the node problem detector sets its condition (permanent), or writes an event (temporary)."""
+    values = yaml.safe_load(bundle["charts/node-problem-detector.yaml"])
+    [text] = values["settings"]["custom_monitor_definitions"].values()
+    [rule] = [rule for rule in json.loads(text)["rules"] if rule["type"] == kind]
+    lines = {code: f"NVRM: Xid (PCI:0000:3b:00): {code}, pid=1, x" for code in range(1, 300)}
+    return {code for code, line in lines.items() if re.fullmatch(rule["pattern"], line)}
+
+
+def alerts(bundle: Any) -> dict[int, str]:
+    """Code -> severity of its alert."""
+    found: dict[int, str] = {}
+    for path, text in bundle.items():
+        if path.startswith("monitoring/") and "GpuXid" in text:
+            for item in yaml.safe_load_all(text):
+                if item["kind"] == "PrometheusRule":
+                    for rule in (rule for group in item["spec"]["groups"] for rule in group["rules"]):
+                        if match := re.fullmatch(r"DCGM_FI_DEV_XID_ERRORS == (\d+)", rule["expr"]):
+                            found[int(match[1])] = rule["labels"]["severity"]
+    return found
+
+
+def test_slurm_and_kubernetes_agree_on_every_code(kubernetes: Any) -> None:
+    assert slurm() == monitor(kubernetes, "permanent") == set(XIDS.codes("critical"))
+    assert monitor(kubernetes, "temporary") == set(XIDS.codes("warning"))
+    said = {code: item.severity for item in XIDS.classes for code in item.codes}
+    assert alerts(kubernetes) == said and len(said) == sum(len(item.codes) for item in XIDS.classes)
+
+
+def test_no_program_has_a_list_of_its_own() -> None:
+    """Three codes in a row, in whatever way they are written, are a list; those of the catalog are data."""
+    known = "|".join(str(code) for item in XIDS.classes for code in item.codes if code > 40)
+    pattern = re.compile(rf"\b({known})\b( ?[|,] ?\b({known})\b){{2,}}")
+    files = [*(ROOT / "templates").rglob("*"), *(ROOT / "supercloud").rglob("*.py"),
+             *(ROOT / "supercloud/catalog/data").rglob("*.yaml")]  # fmt: skip
+    lists = {path.relative_to(ROOT).as_posix() for path in files if path.is_file() and "Xid" in (
+        text := path.read_text(errors="ignore")) and pattern.search(text)}  # fmt: skip
+    assert lists <= {"supercloud/catalog/data/xids/nvidia.yaml"}
+    assert pattern.search("48 | 62 | 64 | 79 | 95")
+
+
+def test_other_makers_have_none() -> None:
+    assert slurm([{"name": "mi", "machine": "mi300x-8gpu", "nodes": 4}]) == set()
