@@ -1,0 +1,135 @@
+"""The library of bare machines itself: they boot, reach the archive and each other, and nothing of them remains."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from real.machines.machines import Machine, MachineError, Machines, cache_folder
+
+TESTS = Path(__file__).resolve().parents[2]
+KILLED = """
+from real.machines.machines import Machines
+with Machines() as machines:
+    machines.boot("short", 9)
+    print(machines.slot, flush=True)
+    input()
+"""
+
+
+@pytest.fixture(scope="module")
+def machines() -> Iterator[Machines]:
+    with Machines() as group:
+        group.boot_all({"one": 11, "two": 12})
+        yield group
+
+
+@pytest.fixture(scope="module")
+def one(machines: Machines) -> Machine:
+    return machines.machines["one"]
+
+
+def remains(slot: int) -> dict[str, str]:
+    """What there is of a slot: processes, mounts, bridge, rule, cgroups, folder."""
+    folder = cache_folder() / "slots" / str(slot)
+    seen = {
+        "processes": subprocess.run(
+            ["pgrep", "-fa", f"systemd-nspawn.* -M sc{slot}-"], capture_output=True, text=True
+        ).stdout,
+        "mounts": "\n".join(line for line in Path("/proc/mounts").read_text().splitlines() if str(folder) in line),
+        "bridge": subprocess.run(["ip", "-o", "link", "show", f"sc-mach{slot}"], capture_output=True, text=True).stdout,
+        "rule": "\n".join(
+            rule
+            for rule in subprocess.run(
+                ["iptables", "-w", "-t", "nat", "-S"], capture_output=True, text=True
+            ).stdout.splitlines()
+            if f"10.77.{slot}.0/24" in rule
+        ),
+        "cgroups": "\n".join(str(path) for path in Path("/sys/fs/cgroup").glob(f"*/supercloud-machine-{slot}-*")),
+        "folder": str(folder) if folder.exists() else "",
+    }
+    return {kind: text for kind, text in seen.items() if text}
+
+
+def test_a_machine_boots_without_a_failed_unit(one: Machine) -> None:
+    assert one.run("systemctl is-system-running").stdout == "running\n", one.run("systemctl --failed").stdout
+    assert one.run("hostname").stdout == "one\n"
+
+
+def test_a_machine_installs_packages_from_the_archive_and_starts_their_services(one: Machine) -> None:
+    one.run("apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -yq --no-install-recommends munge")
+    one.wait("systemctl is-active munge")
+    one.run("munge -n | unmunge")
+
+
+def test_machines_reach_each_other_and_have_their_own_units(machines: Machines, one: Machine) -> None:
+    two = machines.machines["two"]
+    one.run(f"exec 3<>/dev/tcp/{one.ip}/1 || true")
+    two.run("systemd-run --unit=answer bash -c 'exec sleep infinity'")
+    assert one.run("systemctl is-active answer", check=False).stdout == "inactive\n"
+    assert two.run("systemctl is-active answer").stdout == "active\n"
+    address = two.run("ip -4 -o addr show dev host0").stdout
+    assert f"inet {two.ip}/24" in address
+    one.run("apt-get install -yq --no-install-recommends iputils-ping")
+    one.run(["ping", "-c", "1", "-W", "60", two.ip])
+
+
+def test_commands_run_as_a_user_with_variables_and_input(one: Machine) -> None:
+    one.run("useradd --create-home ada")
+    done = one.run('echo "$USER $HOME $PWD $COLOUR"; cat', user="ada", env={"COLOUR": "blue"}, input="in\n")
+    assert done.stdout == "ada /home/ada /home/ada blue\nin\n"
+    with pytest.raises(MachineError, match="exit code 3: exit 3"):
+        one.run("exit 3")
+    with pytest.raises(MachineError, match="not finished within 1 s"):
+        one.run("sleep 100", timeout=1)
+    with pytest.raises(MachineError, match="last seen"):
+        one.wait("echo hopeless; false", timeout=1)
+
+
+def test_files_and_folders_are_copied_as_roots(one: Machine, tmp_path: Path) -> None:
+    folder = tmp_path / "bundle"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "deep" / "tool.sh").write_text("echo it works\n")
+    (folder / "deep" / "tool.sh").chmod(0o750)
+    one.copy_in(folder, "/srv/")
+    assert one.run("stat -c '%U %a' /srv/bundle/deep/tool.sh").stdout == "root 750\n"
+    one.copy_in(folder / "deep" / "tool.sh", "/usr/local/bin/tool")
+    assert one.run("bash /usr/local/bin/tool").stdout == "it works\n"
+
+
+def test_two_groups_of_machines_do_not_meet(machines: Machines, one: Machine) -> None:
+    with Machines() as others:
+        twin = others.boot("one", 11)
+        assert others.slot != machines.slot and twin.ip != one.ip
+        assert remains(others.slot).keys() >= {"processes", "mounts", "bridge", "rule", "cgroups", "folder"}
+    assert remains(others.slot) == {}
+    one.run("true")
+
+
+def test_nothing_remains_of_a_run_that_was_killed() -> None:
+    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stdout is not None
+        slot = int(run.stdout.readline())
+        assert remains(slot)
+        run.send_signal(signal.SIGKILL)
+    limit = time.monotonic() + 120
+    while (seen := remains(slot)) and time.monotonic() < limit:
+        time.sleep(0.2)
+    assert seen == {}
+
+
+@pytest.mark.parametrize("suite", ["trixie", "sid"])
+def test_later_debians_boot_too(machines: Machines, suite: str) -> None:
+    later = machines.boot(suite, 20, suite)
+    assert later.run("systemctl is-system-running").stdout == "running\n", later.run("systemctl --failed").stdout
+    assert "VERSION_CODENAME" in later.run("cat /etc/os-release").stdout
+    machines.stop(later)
