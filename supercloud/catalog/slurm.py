@@ -20,6 +20,8 @@ class SlurmKeys(Part):
     gres: tuple[Text, ...]
     cgroup: tuple[Text, ...]
     slurmdbd: tuple[Text, ...]
+    job_container: tuple[Text, ...]
+    """Of job_container.conf, read by job_container/tmpfs and by namespace/tmpfs after it."""
     topology: tuple[Text, ...]
     """Of topology.conf; topology.yaml has a schema of its own."""
 
@@ -44,7 +46,8 @@ class SlurmAbilities(Part):
     """switch/nvidia_imex."""
     several_prologs: Flag
     """Whether Prolog and Epilog may be given more than once."""
-    container_tmp: Literal["JobContainerType=job_container/tmpfs", "NamespaceType=namespace/tmpfs"]
+    container_tmp: Literal["JobContainerType=job_container/tmpfs", "NamespaceType=namespace/tmpfs"] | None = None
+    """What gives each job its own /tmp; none where the plugin cannot be relied on."""
     segments: Flag
     """Whether jobs may ask for --segment."""
     exclusive_key: Flag

@@ -72,6 +72,17 @@ def slurm_auth(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )  # fmt: skip
 
 
+def slurm_container_tmp(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Jobs on one node that share /tmp, because the release has no plugin for a /tmp of their own to rely on."""
+    for _, release in slurm_of(plan):
+        if not release.abilities.container_tmp:
+            yield Finding(
+                "slurm-container-tmp", "note", "scheduler.version",
+                f"with Slurm {release.name} jobs on one node share /tmp and /dev/shm",
+                _hint(catalog, lambda other: bool(other.abilities.container_tmp), "let jobs use TMPDIR"),
+            )  # fmt: skip
+
+
 def slurm_topology(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A topology asked for that cannot be had: the release lacks it, or nothing in the cluster has this shape."""
     for slurm, release in slurm_of(plan):
@@ -176,6 +187,7 @@ def slurm_mig(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 CHECKS = (
     slurm_auth,
     slurm_block_short,
+    slurm_container_tmp,
     slurm_imex,
     slurm_mig,
     slurm_option_unknown,

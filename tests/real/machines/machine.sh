@@ -6,7 +6,8 @@
 #   machine.sh clean              end all machines of the slot, remove its bridge and its rule
 #   machine.sh lower              make the root folder that machines of SUITE lie over; once
 # SLOT is a number from 0 to 199: the bridge and the network of a group of machines (machines.py claims a free one; by hand: 199).
-# SUITE is Debian's release: bookworm (12), trixie (13) or sid. BIND names folders of this machine to show inside.
+# SUITE is Debian's release: bookworm (12), trixie (13) or sid. BIND names folders of this machine to show inside, as FOLDER or
+# FOLDER:PLACE.
 # Machines lie below the cache folder: overlays over one root folder a suite, made once by debootstrap.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
@@ -171,5 +172,5 @@ guard() {
 
 case ${1:-} in
     up | run | down | clean | lower | guard) "$@" ;;
-    *) sed -n '2,11s/^# \?//p' "$0"; exit 2 ;;
+    *) sed -n '2,12s/^# \?//p' "$0"; exit 2 ;;
 esac

@@ -178,11 +178,18 @@ class Machines:
         return self
 
     def boot(
-        self, name: str, number: int, suite: str = "bookworm", *, show: Sequence[Path] = (), limit: float = BOOT_LIMIT
+        self,
+        name: str,
+        number: int,
+        suite: str = "bookworm",
+        *,
+        show: Sequence[Path | str] = (),
+        limit: float = BOOT_LIMIT,
     ) -> Machine:
         """Boot a machine with the last number ``number`` (2 to 250) of its address and wait until systemd is done.
 
-        ``suite``: bookworm, trixie or sid. ``show``: folders of this machine that it sees at the same path, writable.
+        ``suite``: bookworm, trixie or sid. ``show``: folders of this machine that it sees, writable, at their own path
+        or at that of ``FOLDER:PLACE``.
         """
         machine = Machine(name, f"10.77.{self.slot}.{number}", self.slot, suite)
         self.machines[name] = machine
@@ -193,7 +200,7 @@ class Machines:
         return machine
 
     def boot_all(
-        self, numbers: Mapping[str, int], suite: str = "bookworm", *, show: Sequence[Path] = (), workers: int = 4
+        self, numbers: Mapping[str, int], suite: str = "bookworm", *, show: Sequence[Path | str] = (), workers: int = 4
     ) -> list[Machine]:
         """Boot several machines, some at a time; in the order of ``numbers``."""
         return self.each(lambda name: self.boot(name, numbers[name], suite, show=show), list(numbers), workers=workers)

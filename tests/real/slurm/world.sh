@@ -56,5 +56,9 @@ mkdir -p $root/lab/bin $root/lab/log $root/lab/pid $root/lab/node
 cp "$here"/inside/* $root/lab/bin/
 ip link set lo up
 
+# Not chroot: whoever enters a mount namespace made inside, as slurmstepd does with a job's own /tmp, would be out of it.
+cd $root
+pivot_root . .
+umount -l .
 # shellcheck disable=SC2016  # for the shell inside
-exec chroot $root /bin/bash -c 'echo "ready $1"; exec >/dev/null 2>&1; while read -r; do :; done' pid1 "$pid"
+exec chroot . /bin/bash -c 'echo "ready $1"; exec >/dev/null 2>&1; while read -r; do :; done' pid1 "$pid"

@@ -8,6 +8,7 @@ from ....plan.model import Plan, TenantPlan
 from ....spec.tenant import Priority
 from .conf import Value, span
 from .given import slurm_of
+from .settings import token_settings
 
 __all__ = ["QOS", "Account", "accounts_of", "qos_of", "slurmdbd_settings"]
 
@@ -22,6 +23,7 @@ def slurmdbd_settings(plan: Plan) -> dict[str, Value]:
     assert host is not None, "accounting without a database host"
     return {
         "AuthType": "auth/slurm" if slurm_of(plan).auth == "slurm" else "auth/munge",
+        **token_settings(plan),
         "DbdHost": host.name,
         "SlurmUser": "slurm",
         "LogFile": "/var/log/slurm/slurmdbd.log",

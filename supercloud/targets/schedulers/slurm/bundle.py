@@ -15,7 +15,7 @@ from .install import install_text
 from .nodes import cloud_lines, joining_line, node_lines, node_set_lines
 from .partitions import partition_lines
 from .programs import programs
-from .settings import setting_lines
+from .settings import JOB_CONTAINER, setting_lines
 from .topology import default_locality, supported
 from .topology_cloud import cloud_topology, grows
 from .topology_conf import topology_conf_lines
@@ -30,6 +30,7 @@ def render(plan: Plan) -> Bundle:
     files: dict[str, File | str] = {
         "slurm.conf": _file(plan, _slurm_conf(plan, lines)),
         "cgroup.conf": _file(plan, _cgroup_conf(lines)),
+        **_job_container(plan, lines),
         **_gres(plan, lines),
         **_topology(plan, lines),
         **programs(plan),
@@ -62,6 +63,14 @@ def _cgroup_conf(lines: Lines) -> list[str]:
         "ConstrainRAMSpace": True,
         "ConstrainSwapSpace": False,
     })  # fmt: skip
+
+
+def _job_container(plan: Plan, lines: Lines) -> dict[str, str]:
+    """A job's own /tmp and /dev/shm; namespace/tmpfs of later releases reads the same file."""
+    if not lines.release.abilities.container_tmp:
+        return {}
+    settings = {"AutoBasePath": True, "BasePath": JOB_CONTAINER}
+    return {"job_container.conf": _file(plan, lines.settings("job_container", settings))}
 
 
 def _gres(plan: Plan, lines: Lines) -> dict[str, str]:

@@ -17,7 +17,7 @@ __all__ = ["Lines", "Section", "Settings", "UnknownKey", "Value", "head", "joine
 
 Value = str | int | bool | Sequence[str] | None
 Settings = Mapping[str, Value]
-Section = Literal["slurm", "node", "partition", "nodeset", "gres", "cgroup", "slurmdbd", "topology"]
+Section = Literal["slurm", "node", "partition", "nodeset", "gres", "cgroup", "slurmdbd", "job_container", "topology"]
 
 # The key that opens a record of slurm.conf is a key of slurm.conf itself.
 _OPENERS = {"node": "NodeName", "partition": "PartitionName", "nodeset": "NodeSet"}

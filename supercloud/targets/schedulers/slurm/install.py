@@ -6,13 +6,18 @@ from ....plan.model import Plan
 from ....primitives.templates import fill
 from .conf import head
 from .given import is_dynamic, release_of, slurm_of
+from .settings import token_settings
 
 __all__ = ["install_text"]
+
+# What does not go into /etc/slurm of every host that reads the configuration.
+_ELSEWHERE = ("INSTALL.md", "slurmdbd.conf")
 
 
 def install_text(plan: Plan, files: list[str]) -> str:
     """The way from the bundle to a running cluster."""
-    first = plan.pools[0]
+    tokens = bool(token_settings(plan)["AuthAltTypes"])
+    munge = slurm_of(plan).auth != "slurm"
     return fill(
         "slurm/INSTALL.md.j2",
         head=head(plan.name).removeprefix("# "),
@@ -21,7 +26,10 @@ def install_text(plan: Plan, files: list[str]) -> str:
         slurm=slurm_of(plan),
         dynamic=is_dynamic(plan),
         files=sorted(files),
-        node=next(iter(first.hosts.part(0, 1))),
+        texts=sorted(name for name in files if name not in _ELSEWHERE and not name.endswith(".sh")),
+        tokens=tokens,
+        jwt_plugin=" slurm-wlm-jwt-plugin" if tokens else "",
+        munge_package=" munge" if munge else "",
         sliced=[pool.name for pool in plan.pools if pool.slicing and pool.slicing.mig],
         unnamed=[tenant.name for tenant in plan.tenants if not tenant.users],
     )

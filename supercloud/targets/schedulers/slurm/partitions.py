@@ -56,7 +56,9 @@ def _shares(pools: list[PoolPlan]) -> dict[str, Value]:
     if not accelerated:
         plain = [usable_memory(pool) // pool.threads for pool in pools if pool.threads]
         return {"DefMemPerCPU": min(plain, default=0) or None}
+    threads = [usable_memory(pool) // pool.threads for pool in pools if pool.threads]
     return {
+        "DefMemPerCPU": min(threads, default=0) or None,
         "DefMemPerGPU": min(usable_memory(pool) // by_gpu[pool.name] for pool in accelerated) or None,
         "DefCpuPerGPU": min((pool.threads or 0) // by_gpu[pool.name] for pool in accelerated) or None,
     }

@@ -13,13 +13,22 @@ from .power import power_settings
 from .topology import default_locality, supported
 from .topology_cloud import grows
 
-__all__ = ["SCRATCH", "SCRIPTS", "sections", "setting_lines"]
+__all__ = ["JOB_CONTAINER", "SCRATCH", "SCRIPTS", "sections", "setting_lines", "token_settings"]
 
 # Where the bundle lies on every host.
 SCRIPTS = "/etc/slurm"
 
 # Where a job has a folder of its own on each node; local scratch disks may be mounted here.
 SCRATCH = "/var/spool/slurmd/scratch"
+
+# Where slurmd keeps the /tmp and /dev/shm of each job.
+JOB_CONTAINER = "/var/spool/slurmd/job_container"
+
+# The key that signs tokens; controllers and slurmdbd read it, nobody else has it.
+_TOKEN_KEY = f"{SCRIPTS}/jwt_hs256.key"
+
+# What users do not see of each other; operators and coordinators see all.
+_PRIVATE = ["accounts", "jobs", "usage", "users"]
 
 # From so many nodes on, messages take longer and the scheduler must not be asked too often.
 _BIG = 2000
@@ -40,7 +49,7 @@ def setting_lines(plan: Plan, lines: Lines) -> Iterator[str]:
 def sections(plan: Plan, lines: Lines) -> Iterator[tuple[str, Settings]]:
     """Headings and their settings."""
     yield "the cluster and its daemons", _daemons(plan)
-    yield "how daemons trust each other", _trust(plan)
+    yield "how daemons trust each other, and what users see", _trust(plan)
     yield "how long they wait for each other", _timers(plan, lines)
     yield "what happens on a node round a job", _node_side(plan)
     yield "health of nodes", _health(plan)
@@ -83,6 +92,20 @@ def _trust(plan: Plan) -> dict[str, Value]:
     return {
         "AuthType": "auth/slurm" if slurm else "auth/munge",
         "CredType": "auth/slurm" if slurm else "cred/munge",
+        **token_settings(plan),
+    }
+
+
+def token_settings(plan: Plan) -> dict[str, Value]:
+    """Tokens for slurmrestd and who sees what: the same for slurmctld and slurmdbd.
+
+    On a cloud the boot scripts distribute one key, that of the daemons, and start no slurmrestd.
+    """
+    tokens = "jwt" in release_of(plan).abilities.auth and not is_dynamic(plan)
+    return {
+        "AuthAltTypes": "auth/jwt" if tokens else None,
+        "AuthAltParameters": f"jwt_key={_TOKEN_KEY}" if tokens else None,
+        "PrivateData": joined(_PRIVATE),
     }
 
 
@@ -108,10 +131,13 @@ def _timers(plan: Plan, lines: Lines) -> dict[str, Value]:
 
 
 def _node_side(plan: Plan) -> dict[str, Value]:
+    container = release_of(plan).abilities.container_tmp
     return {
         "ProctrackType": "proctrack/cgroup",
         "TaskPlugin": "task/cgroup,task/affinity",
+        # Contain: a step that holds what pam_slurm_adopt adopts, and the job's own /tmp
         "PrologFlags": "Alloc,Contain",
+        **(dict([container.split("=")]) if container else {}),
         "Prolog": f"{SCRIPTS}/prolog.sh",
         "Epilog": f"{SCRIPTS}/epilog.sh",
         "TaskProlog": f"{SCRIPTS}/task-prolog.sh",

@@ -1,0 +1,53 @@
+"""INSTALL.md as a program: its fenced blocks in order, and the hosts that the line above each names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+_ON = re.compile(r"^On \*\*(.+)\*\*:$")
+_EVERY = re.compile(r"every (.+)$")
+
+
+@dataclass(frozen=True)
+class Block:
+    """Commands, and the words for the hosts they are run on: names, or ``every node``, ``every login host``."""
+
+    line: int
+    hosts: tuple[str, ...]
+    commands: str
+
+
+def blocks(text: str) -> list[Block]:
+    """All fenced blocks; one without a line that says where it is run is an error."""
+    found: list[Block] = []
+    said: tuple[str, ...] = ()
+    inside: list[str] | None = None
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("```"):
+            if inside is None:
+                if not said:
+                    raise ValueError(f"INSTALL.md:{number}: a block without a line 'On **hosts**:' above it")
+                inside = []
+            else:
+                found.append(Block(number - len(inside), said, "\n".join(inside) + "\n"))
+                said, inside = (), None
+        elif inside is not None:
+            inside.append(line)
+        elif match := _ON.match(line):
+            said = tuple(match[1].split(", "))
+        elif line.strip():
+            said = ()
+    if inside is not None:
+        raise ValueError("INSTALL.md: the last block is not closed")
+    return found
+
+
+def named(block: Block, groups: Mapping[str, Sequence[str]]) -> list[str]:
+    """The hosts of a block, each once; ``groups`` are the hosts of ``node``, ``login host`` and ``host``."""
+    hosts: list[str] = []
+    for word in block.hosts:
+        every = _EVERY.match(word)
+        hosts += groups[every[1]] if every else [word]
+    return list(dict.fromkeys(hosts))
