@@ -27,6 +27,7 @@ from . import (
     slurm,
     slurm_cloud,
     storage,
+    subnet,
 )
 
 __all__ = ["CHECKS", "Check", "check_name", "run_checks"]
@@ -54,6 +55,7 @@ CHECKS: tuple[Check, ...] = (
     sharing.tenant_accounting,
     sharing.tenant_limits,
     *storage.CHECKS,
+    *subnet.CHECKS,
     *slurm.CHECKS,
     *slurm_cloud.CHECKS,
     *kubernetes.CHECKS,
