@@ -1,4 +1,4 @@
-"""Checks of InfiniBand subnets: what their manager can do, and who reaches whom."""
+"""Checks of InfiniBand subnets: what their manager can do, who reaches whom, and what NCCL is told of it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from ...catalog import Catalog
 from ...errors import Finding, InputError, UnknownName
 from ...primitives.nodes import expand, fold
 from ...spec import Fabric as Declared
+from ..fabric.nccl import collective_fabrics, rdma_devices
 from ..fabric.partitions import (
     compute_pkey,
     free_key,
@@ -145,6 +146,21 @@ def _served(fabric: FabricPlan) -> list[str]:
     return [item.name for item in fabric.services if item.name != f"{fabric.name}-manager"]
 
 
+def nccl_devices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Pools whose RDMA devices the catalog does not know, so that NCCL is not told which to use."""
+    for index, pool in enumerate(plan.pools if plan.site.kind == "onprem" else ()):
+        lacking = [fabric for fabric in collective_fabrics(plan, pool) if not rdma_devices(pool, fabric)]
+        if not lacking or pool.accelerator is None:
+            continue
+        others = [fabric.name for fabric in plan.fabrics if fabric.name in pool.fabrics and fabric.role == "storage"]
+        yield Finding(
+            "nccl-devices", "warning" if others else "note", f"pools[{index}].machine",
+            f"the RDMA devices of {pool.machine.name} on {lacking[0].name} are not known: NCCL_IB_HCA is not set, and "
+            "NCCL takes all that are active" + (f", those on {', '.join(others)} too" if others else ""),
+            "put their names (ibdev2netdev, in rail order) into a catalog overlay: adapters[].devices",
+        )  # fmt: skip
+
+
 def subnet_jobs(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """What a scheduler may give to one job although its nodes do not reach each other."""
     for path, fabric, declared in _divided(plan):
@@ -192,4 +208,4 @@ def _folded(hosts: list[str]) -> str:
 # Of a list of hosts in a message.
 _LONG = 80
 
-CHECKS = (subnet_guids, subnet_jobs, subnet_licence, subnet_partitions, subnet_reach)
+CHECKS = (nccl_devices, subnet_guids, subnet_jobs, subnet_licence, subnet_partitions, subnet_reach)
