@@ -27,6 +27,7 @@ from . import (
     slurm,
     slurm_cloud,
     storage,
+    storage_interfaces,
     subnet,
 )
 
@@ -55,6 +56,7 @@ CHECKS: tuple[Check, ...] = (
     sharing.tenant_accounting,
     sharing.tenant_limits,
     *storage.CHECKS,
+    *storage_interfaces.CHECKS,
     *subnet.CHECKS,
     *slurm.CHECKS,
     *slurm_cloud.CHECKS,

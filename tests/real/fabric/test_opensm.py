@@ -161,7 +161,7 @@ def test_injected_faults_are_found_and_nothing_else(network: str, tmp_path: Path
     assert missing == "compute-leaf-010:1/20/2 > compute-spine-004:1/10/2 is not there"
 
 
-@pytest.mark.parametrize(("fabric", "host"), [("compute", "mlx5_11"), ("storage", "mlx5_0")])
+@pytest.mark.parametrize(("fabric", "host"), [("compute", "mlx5_11"), ("storage", "mlx5_7")])
 def test_networks_with_splitters_come_up_too(fabric: str, host: str, tmp_path: Path) -> None:
     spec = SPEC.parents[1] / "05-superpod-networks" / "cluster.yaml"
     plan = sc.resolve(sc.load(spec))
@@ -183,7 +183,7 @@ def test_servers_of_storage_are_cabled_and_full_members(tmp_path: Path) -> None:
     spec = tmp_path / "cluster.yaml"
     spec.write_text(text)
     network = render(sc.resolve(sc.load(spec)), "cabling")["storage.net"]
-    with simulated(tmp_path / "ibsim", network, "train-0001 mlx5_0") as running:
+    with simulated(tmp_path / "ibsim", network, "train-0001 mlx5_7") as running:
         conf = _storage_files(spec, tmp_path)
         assert "SUBNET UP" in running.bring_up(conf)
         found = running.discover()
@@ -192,9 +192,9 @@ def test_servers_of_storage_are_cabled_and_full_members(tmp_path: Path) -> None:
         more = ", guids: guids.txt, partitions: [{tenant: llm, hosts: 'train-[0001-0004]'}]}     # par"
         spec.write_text(text.replace("}     # par", more))
         assert "SUBNET UP" in running.bring_up(_storage_files(spec, tmp_path))
-        nodes = [f"train-{number:04d} mlx5_{port}" for number in (1, 2, 4, 5, 20) for port in (0, 1)]
+        nodes = [f"train-{number:04d} mlx5_{port}" for number in (1, 2, 4, 5, 20) for port in (7, 1)]
         tables = running.tables([*nodes, "scratch-oss-0003 mlx5_0", "fast-backend-0001 mlx5_1"])
-    matches_the_model(spec, 1, tables, "train-0001 mlx5_0")
+    matches_the_model(spec, 1, tables, "train-0001 mlx5_7")
     keys = {device.split()[0]: PortKeys(table[0], frozenset(table[1:])) for device, table in tables.items()}
     for node in ("train-0002", "train-0004", "train-0020"):
         assert find_key_match(keys[node], keys["scratch-oss-0003"])[0], "nodes reach storage at index 0"

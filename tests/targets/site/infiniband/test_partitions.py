@@ -123,7 +123,7 @@ def test_the_subnet_managers_host_is_no_member_of_tenants(folder: Path) -> None:
 
 def test_storage_servers_match_every_tenant_at_index_0(tmp_path: Path) -> None:
     servers = ("filer-01 mlx5_0", "filer-01 mlx5_1")
-    write_guids(tmp_path, (0, 1), servers)
+    write_guids(tmp_path, (7, 1), servers)
     fabric = "role: storage\n    guids: guids.txt\n    services: [{name: filer, count: 1, links: 2}]"
     plan = plan_of(spec_of(LLM, VISION, fabric=fabric), tmp_path)
     assert not plan.errors
@@ -137,7 +137,7 @@ def test_storage_servers_match_every_tenant_at_index_0(tmp_path: Path) -> None:
 
 
 def test_a_storage_fabric_without_a_server_is_said(tmp_path: Path) -> None:
-    write_guids(tmp_path, (0, 1))
+    write_guids(tmp_path, (7, 1))
     plan = plan_of(spec_of(LLM, VISION, fabric="role: storage\n    guids: guids.txt"), tmp_path)
     assert "no server is on compute" in findings_of(plan, "subnet-reach")[0]
 

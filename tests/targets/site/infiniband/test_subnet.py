@@ -84,7 +84,7 @@ def test_a_missing_file_is_a_finding(tmp_path: Path) -> None:
 def test_servers_of_storage_are_reached_by_every_tenant(tmp_path: Path) -> None:
     """They are in the simulated network and in the list of cables too, with the adapters that their machine has."""
     spec = SPEC.parents[1] / "07-storage" / "cluster.yaml"
-    names = [f"train-{node:04d} mlx5_{port}" for node in (1, 2) for port in (0, 1)]
+    names = [f"train-{node:04d} mlx5_{port}" for node in (1, 2) for port in (7, 1)]
     servers = [f"{name} mlx5_{port}" for group in sc.resolve(sc.load(spec)).servers if group.storage in _PARALLEL
                for name in group.hosts for port in (0, 1)]  # fmt: skip
     guids = "".join(f'"{name}" 0x{0xA0 + at:016x}\n' for at, name in enumerate([*names, *servers]))
