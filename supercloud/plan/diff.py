@@ -12,7 +12,8 @@ from .model import Plan
 
 __all__ = ["Change", "Impact", "diff"]
 
-# Changing these means new machines, new names, or a network built again; everything else is changed in place.
+# Changing these means new machines, new names, or a network built again (jobs lose their connections where the key of
+# their partition changes); everything else is changed in place.
 _REPLACING = {
     "machine",
     "hosts",
@@ -33,6 +34,7 @@ _REPLACING = {
     "cidrs",
     "first",
     "per_port",
+    "pkey",
 }
 # Derived from other things that are listed themselves, or not part of the cluster.
 _SILENT = {"findings", "suppressed", "version", "localities", "features"}

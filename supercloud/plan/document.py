@@ -10,8 +10,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from ..primitives.nodes import fold
 from ..primitives.quantity import Rate
 from .cloud.document import CloudDocument, cloud_document
+from .fabric.partitions import partitions_of
 from .facility.document import FacilityDocument, facility_document
 from .model import FabricPlan, Locality, Plan, PoolPlan, StoragePlan
 from .network.document import NetworksDocument, networks_document
@@ -78,6 +80,16 @@ class CableCounts(_Part):
     """Of a torus."""
 
 
+class PartitionDocument(_Part):
+    """InfiniBand: a partition of a tenant."""
+
+    name: str
+    pkey: str
+    """In hexadecimal, without the bit of membership, such as 0x1a2b."""
+    hosts: str | None
+    """Folded; null where it has all hosts of the fabric."""
+
+
 class FabricDocument(_Part):
     name: str
     kind: str
@@ -95,6 +107,8 @@ class FabricDocument(_Part):
     cables: CableCounts
     bisection: float | None
     """Bandwidth between the worst halves over that of one half's nodes; null where we do not own the wires."""
+    partitions: list[PartitionDocument] = []
+    """InfiniBand: as declared, in the order of their names; empty where all are in the default partition."""
 
 
 class GroupDocument(_Part):
@@ -220,7 +234,7 @@ def document(plan: Plan) -> PlanDocument:
         nodes=plan.nodes,
         accelerators=plan.accelerators,
         pools=[_pool(pool, plan.cloud is None) for pool in plan.pools],
-        fabrics=[_fabric(fabric) for fabric in plan.fabrics],
+        fabrics=[_fabric(plan, fabric) for fabric in plan.fabrics],
         localities=[_locality(locality) for locality in plan.localities],
         storage=[_storage(item) for item in plan.storage],
         facility=facility_document(plan),
@@ -267,7 +281,8 @@ def _pool(pool: PoolPlan, addressed: bool) -> PoolDocument:
     )
 
 
-def _fabric(fabric: FabricPlan) -> FabricDocument:
+def _fabric(plan: Plan, fabric: FabricPlan) -> FabricDocument:
+    declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
     cables = fabric.cables
     bisection = getattr(fabric.wiring, "bisection", None)
     return FabricDocument(
@@ -291,6 +306,12 @@ def _fabric(fabric: FabricPlan) -> FabricDocument:
             node_node=cables.get("node_node", 0),
         ),
         bisection=round(bisection, 6) if bisection is not None else None,
+        partitions=[
+            PartitionDocument(
+                name=item.name, pkey=f"0x{item.pkey:04x}", hosts=fold(item.hosts) if item.hosts is not None else None
+            )
+            for item in (partitions_of(declared) if fabric.kind == "infiniband" else ())
+        ],
     )
 
 

@@ -139,7 +139,7 @@ class Partition(Model):
 
     tenant: Name
     pkey: Annotated[Count, Field(le=0x7FFE)] | None = None
-    """15 bits, without the bit of membership; empty means the next free one from 16."""
+    """15 bits, without the bit of membership; empty means one that follows from the tenant's name alone."""
     hosts: Text | None = None
     """Whose adapters are in it, such as train-[0001-0064]; empty means all of the fabric."""
 
@@ -218,7 +218,7 @@ class Fabric(Model):
     guids: Text | None = None
     """InfiniBand: a file with GUIDs, relative to the spec's: what ibnetdiscover printed, or lines of name and GUID."""
     partitions: Annotated[tuple[Partition, ...], Field(max_length=4096)] = ()
-    """InfiniBand: empty means one for each tenant, with all nodes in it."""
+    """InfiniBand: empty means that all are full members of the default partition; ``hosts`` keep tenants apart."""
     subnet_manager: Literal["opensm", "nvidia"] = "opensm"
     """InfiniBand: the open subnet manager, or NVIDIA's (in UFM, DOCA or the switch) with engines of its own."""
 

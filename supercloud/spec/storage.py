@@ -93,6 +93,7 @@ class Storage(Model):
     data_on_metadata: Flag = False
     """Lustre: small files live on the metadata targets."""
     interface: Text | None = None
-    """Network interface of servers and clients it is reached over (ib0); empty means the usual one of the fabric."""
+    """Network interfaces of servers and clients it is reached over, with commas between; empty means those that the
+    plan names (storage0 …) on InfiniBand, and the usual ones elsewhere."""
     import_from: Text | None = None
     """An object store it is linked to (``s3://bucket/prefix``)."""

@@ -27,6 +27,8 @@ from . import (
     slurm,
     slurm_cloud,
     storage,
+    storage_interfaces,
+    subnet,
 )
 
 __all__ = ["CHECKS", "Check", "check_name", "run_checks"]
@@ -54,6 +56,8 @@ CHECKS: tuple[Check, ...] = (
     sharing.tenant_accounting,
     sharing.tenant_limits,
     *storage.CHECKS,
+    *storage_interfaces.CHECKS,
+    *subnet.CHECKS,
     *slurm.CHECKS,
     *slurm_cloud.CHECKS,
     *kubernetes.CHECKS,

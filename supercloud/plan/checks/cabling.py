@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...catalog import Catalog
-from ...errors import Finding, InputError, UnknownName
-from ...primitives.nodes import expand
+from ...errors import Finding, InputError
 from ..cabling.mixed_optics import mixed_ports
 from ..cabling.parts import Parts
 from ..model import FabricPlan, Plan
@@ -150,52 +149,4 @@ def cable_named(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             yield Finding("cable-named", "error", place, problem, "name another, or let the plan choose")
 
 
-def subnet_licence(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """What the subnet manager cannot do."""
-    for path, fabric in _declared(plan):
-        declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
-        for name, wanted in (("adaptive_routing", declared.adaptive_routing), ("sharp", declared.sharp)):
-            if wanted and fabric.kind != "infiniband":
-                yield Finding("subnet-licence", "error", f"{path}.{name}", f"{fabric.name} is {fabric.kind}: {name} is "
-                              "of InfiniBand", "leave it out")  # fmt: skip
-            elif wanted and declared.subnet_manager == "opensm":
-                yield Finding("subnet-licence", "error", f"{path}.{name}", f"the open subnet manager has no {name}",
-                              "set subnet_manager: nvidia where it is licensed, or leave it out")  # fmt: skip
-
-
-def subnet_partitions(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Partitions of tenants that are not there, of hosts that are not on the fabric, or with the key of another's."""
-    tenants = {tenant.name for tenant in plan.spec.tenants}
-    for path, fabric in _declared(plan):
-        declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
-        owners: dict[int, str] = {}
-        hosts = {name for pool in fabric.pools for name in plan.pool(pool).hosts} if declared.partitions else set()
-        for index, item in enumerate(declared.partitions):
-            place = f"{path}.partitions[{index}]"
-            if tenants and item.tenant not in tenants:
-                error = UnknownName("tenant", item.tenant, tenants)
-                yield Finding("unknown-name", "error", f"{place}.tenant", str(error.args[0]), error.hint)
-            if item.pkey is not None and owners.setdefault(item.pkey, item.tenant) != item.tenant:
-                taken = {one.pkey for one in declared.partitions}
-                free = next(key for key in range(item.pkey + 1, item.pkey + len(taken) + 2) if key not in taken)
-                yield Finding(
-                    "subnet-partitions", "error", f"{place}.pkey",
-                    f"{item.tenant} has the key {item.pkey:#06x} of {owners[item.pkey]}: they would be one partition",
-                    f"set pkey: {free}, or leave it out",
-                )  # fmt: skip
-            if item.hosts is None:
-                continue
-            try:
-                strange = [host for host in expand(item.hosts) if host not in hosts]
-            except InputError as error:
-                yield Finding("subnet-partitions", "error", f"{place}.hosts", str(error), "such as train-[0001-0064]")
-                continue
-            if strange:
-                yield Finding(
-                    "subnet-partitions", "error", f"{place}.hosts",
-                    f"{len(strange)} of its hosts are not on {fabric.name}, the first is {strange[0]}",
-                    f"the fabric has {', '.join(str(plan.pool(pool).hosts) for pool in fabric.pools)}",
-                )  # fmt: skip
-
-
-CHECKS = (cable_mixed_optic, cable_named, cable_reach, subnet_licence, subnet_partitions)
+CHECKS = (cable_mixed_optic, cable_named, cable_reach)

@@ -14,6 +14,7 @@ from typing import Literal
 
 from ...catalog.machine import Adapter
 from ...primitives.addresses import Block, addresses_for
+from ..fabric.nccl import fabric_settings
 from ..model import FabricPlan, Plan, PoolPlan
 
 __all__ = ["Reach", "Way", "adapter_of", "nccl_of", "pod_blocks", "reach_of", "reaches"]
@@ -150,14 +151,11 @@ def nccl_of(plan: Plan, pool: PoolPlan) -> dict[str, str]:
         if reach.way == "efa":
             found |= {"FI_PROVIDER": "efa", "NCCL_SOCKET_IFNAME": "^docker,lo,veth"}
             continue
-        if adapter.devices and reach.way != "gke":
+        if adapter.devices and reach.way not in ("gke", "sr-iov"):  # functions have devices of their own
             found["NCCL_IB_HCA"] = "=" + ",".join(adapter.devices)
-        underlay = plan.networks.underlay(reach.fabric.name) if plan.networks else None
-        if underlay:
-            # the fourth GID of a routed port is its RoCEv2 address
-            found |= {"NCCL_IB_TC": str(underlay.lossless.dscp << 2), "NCCL_IB_GID_INDEX": "3"}
-        if getattr(reach.fabric.wiring, "rails_are_disjoint", False):
-            found["NCCL_CROSS_NIC"] = "0"
+        found |= fabric_settings(plan, reach.fabric)
+        if reach.way == "sr-iov":  # and tables of their own
+            found.pop("NCCL_IB_PKEY", None)
     if pool.imex:
         found["NCCL_MNNVL_ENABLE"] = "1"
     return dict(sorted(found.items()))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..._version import __version__
+from ...plan.fabric.ipoib import addressed_name
 from ...plan.model import Plan, ServerGroup, StoragePlan
 from ...primitives.bundle import File
 from ...primitives.templates import fill
@@ -54,18 +55,17 @@ class Store:
         return f"-{self.item.fabric}" if served else ""
 
     @property
-    def interface(self) -> str:
-        """The interface on servers and clients; the usual name where nobody said another."""
-        return self.declared.interface or ("ib0" if self.kind == "infiniband" else "eth0")
-
-    @property
     def interfaces(self) -> tuple[str, ...]:
-        """All of them: as declared with commas between, else one for each port that every server has there."""
+        """Interfaces on servers and clients: as declared with commas between, else one for each port that every server
+        has there. On InfiniBand the target ``infiniband`` names them; elsewhere the first ones of the system are meant.
+        """
         if self.declared.interface:
             return tuple(name.strip() for name in self.declared.interface.split(",") if name.strip())
-        stem, first = self.interface[:-1], int(self.interface[-1])
         links = min((group.links for group in self.item.servers), default=1) if self.item.fabric else 1
-        return tuple(f"{stem}{first + number}" for number in range(max(links, 1)))
+        fabric = next((item for item in self.plan.fabrics if item.name == self.item.fabric), None)
+        if fabric and fabric.kind == "infiniband":
+            return tuple(addressed_name(self.plan, fabric, port) for port in range(max(links, 1)))
+        return tuple(f"eth{port}" for port in range(max(links, 1)))
 
     def group(self, role: str) -> ServerGroup:
         """The servers of a role."""

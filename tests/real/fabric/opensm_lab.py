@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -83,6 +83,15 @@ class Running:
         """What ibnetdiscover prints, in a file."""
         found = self.folder / "found.txt"
         found.write_text(self.run("ibnetdiscover"))
+        return found
+
+    def tables(self, devices: Iterable[str]) -> dict[str, list[int]]:
+        """The P_Key table of the port of each device, from index 0, without empty entries."""
+        lids = dict(re.findall(r'"([^"]+)" lid (\d+)', self.discover().read_text()))
+        found: dict[str, list[int]] = {}
+        for device in devices:
+            keys = re.findall(r"0x([0-9a-f]{4})", self.run("smpquery", "pkeys", lids[device]))
+            found[device] = [int(key, 16) for key in keys if key != "0000"]
         return found
 
 

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,12 @@ sys.path.insert(0, str(HERE))
 from opensm_lab import Network, Running, simulated  # noqa: E402
 
 import supercloud as sc  # noqa: E402
+from supercloud.plan.fabric.partitions import (  # noqa: E402
+    PortKeys,
+    find_key_match,
+    partition_rules,
+    port_keys,
+)
 from supercloud.targets import render  # noqa: E402
 
 SPEC = HERE.parents[2] / "examples" / "02-superpod" / "cluster.yaml"
@@ -85,17 +92,53 @@ def test_with_roots_and_partitions_by_guid(running: Running, tmp_path: Path) -> 
     conf = placed(spec, tmp_path / "etc")
     assert len((conf.parent / "root-guids.conf").read_text().split()) == 16
     partitions = (conf.parent / "partitions.conf").read_text()
-    assert partitions.count("0x0000") == 1016
+    assert partitions.count("0x0000") == 1016 + 4, "nodes, and the managers as full members of the default partition"
     log = running.bring_up(conf)
     is_up_by_ftree(log)
-    ours, theirs = (running.run("smpquery", "pkeys", str(lid)) for lid in lids(running, "train-0002", "train-0100"))
-    assert "0x8010" in ours and "0x8011" not in ours
-    assert "0x8011" in theirs and "0x8010" not in theirs
+    hosts = [f"train-{number:04d}" for number in (1, 2, 63, 64, 65, 66, 126, 127)]
+    ports = [f"{host} mlx5_{port}" for host in hosts for port in (11, 0)]
+    matches_the_model(spec, 0, running.tables([*ports, "compute-manager-02 mlx5_0"]), HOST)
 
 
-def lids(running: Running, *hosts: str) -> list[int]:
-    found = running.discover().read_text()
-    return [int(re.search(rf'"{host} mlx5_11" lid (\d+)', found)[1]) for host in hosts]  # type: ignore[index]
+def matches_the_model(spec: Path, fabric: int, tables: dict[str, list[int]], manager: str) -> None:
+    """What OpenSM programmed is what ``port_keys`` says of every port, and the keys by which two ports match, at index
+    0 and at all, are those that ``find_key_match`` says. ``manager``: the port that OpenSM ran on."""
+    plan = sc.resolve(sc.load(spec))
+    rules = partition_rules(plan, plan.fabrics[fabric], plan.spec.fabrics[fabric])
+    model = {device: port_keys(rules, device.split()[0], runs_manager=device == manager) for device in tables}
+    for device, table in tables.items():
+        assert (model[device].first, model[device].others) == (table[0], frozenset(table[1:])), device
+    for one, other in combinations(tables, 2):
+        pairs = [(a, b) for a in tables[one] for b in tables[other] if a & 0x7FFF == b & 0x7FFF and 0x8000 & (a | b)]
+        at_index_0 = (tables[one][0], tables[other][0]) in pairs
+        assert find_key_match(model[one], model[other]) == (at_index_0, {a & 0x7FFF for a, _ in pairs})
+
+
+TENANTS = {
+    "nobody apart": "[]",
+    "two tenants": "[{tenant: llm, hosts: 'train-[0001-0009]'}, {tenant: vision, hosts: 'train-[0010-0016]'}]",
+    "one of all nodes": "[{tenant: llm, hosts: 'train-[0001-0009]'}, {tenant: vision}]",
+    "shared nodes": "[{tenant: llm, hosts: 'train-[0001-0009]'}, {tenant: vision, hosts: 'train-[0008-0015]'}]",
+    "nobody apart again": "[{tenant: llm}]",
+}
+
+
+def test_p_key_tables_are_what_the_plan_says(tmp_path: Path) -> None:
+    """One network whose tenants change: the keys at index 0 change with them, also back again."""
+    source = (SPEC.parents[1] / "01-minimal" / "cluster.yaml").read_text()
+    ports = [f"train-{number:04d} mlx5_{port}" for number in range(1, 17) for port in (11, 5)]
+    spec = tmp_path / "cluster.yaml"
+    spec.write_text(source)
+    with simulated(tmp_path / "ibsim", render(sc.resolve(sc.load(spec)), "cabling")["compute.net"], HOST) as running:
+        (tmp_path / "found.txt").write_text(running.discover().read_text())
+        for name, partitions in TENANTS.items():
+            more = f"    guids: found.txt\n    partitions: {partitions}\ntenants: [{{name: llm}}, {{name: vision}}]\n"
+            spec.write_text(source + more)
+            assert "SUBNET UP" in running.bring_up(placed(spec, tmp_path / "etc"))
+            tables = running.tables(ports)
+            matches_the_model(spec, 0, tables, HOST)
+            apart = len({table[0] for device, table in tables.items() if device != HOST})
+            assert apart == (1 if "nobody" in name else 3 if name == "shared nodes" else 2)
 
 
 def test_injected_faults_are_found_and_nothing_else(network: str, tmp_path: Path) -> None:
@@ -118,7 +161,7 @@ def test_injected_faults_are_found_and_nothing_else(network: str, tmp_path: Path
     assert missing == "compute-leaf-010:1/20/2 > compute-spine-004:1/10/2 is not there"
 
 
-@pytest.mark.parametrize(("fabric", "host"), [("compute", "mlx5_11"), ("storage", "mlx5_0")])
+@pytest.mark.parametrize(("fabric", "host"), [("compute", "mlx5_11"), ("storage", "mlx5_7")])
 def test_networks_with_splitters_come_up_too(fabric: str, host: str, tmp_path: Path) -> None:
     spec = SPEC.parents[1] / "05-superpod-networks" / "cluster.yaml"
     plan = sc.resolve(sc.load(spec))
@@ -140,7 +183,7 @@ def test_servers_of_storage_are_cabled_and_full_members(tmp_path: Path) -> None:
     spec = tmp_path / "cluster.yaml"
     spec.write_text(text)
     network = render(sc.resolve(sc.load(spec)), "cabling")["storage.net"]
-    with simulated(tmp_path / "ibsim", network, "train-0001 mlx5_0") as running:
+    with simulated(tmp_path / "ibsim", network, "train-0001 mlx5_7") as running:
         conf = _storage_files(spec, tmp_path)
         assert "SUBNET UP" in running.bring_up(conf)
         found = running.discover()
@@ -149,12 +192,16 @@ def test_servers_of_storage_are_cabled_and_full_members(tmp_path: Path) -> None:
         more = ", guids: guids.txt, partitions: [{tenant: llm, hosts: 'train-[0001-0004]'}]}     # par"
         spec.write_text(text.replace("}     # par", more))
         assert "SUBNET UP" in running.bring_up(_storage_files(spec, tmp_path))
-        number = {name: re.search(rf'"{name} mlx5_0" lid (\d+)', running.discover().read_text())
-                  for name in ("train-0002", "train-0020", "scratch-oss-0003")}  # fmt: skip
-        keys = {name: running.run("smpquery", "pkeys", match[1]) for name, match in number.items() if match}
-    assert "0x8010" in keys["train-0002"] and "0x8010" not in keys["train-0020"] + keys["scratch-oss-0003"]
-    assert "0xffff" in keys["scratch-oss-0003"] and "0x7fff" not in keys["scratch-oss-0003"]
-    assert "0x7fff" in keys["train-0002"] and "0xffff" not in keys["train-0020"]
+        nodes = [f"train-{number:04d} mlx5_{port}" for number in (1, 2, 4, 5, 20) for port in (7, 1)]
+        tables = running.tables([*nodes, "scratch-oss-0003 mlx5_0", "fast-backend-0001 mlx5_1"])
+    matches_the_model(spec, 1, tables, "train-0001 mlx5_7")
+    keys = {device.split()[0]: PortKeys(table[0], frozenset(table[1:])) for device, table in tables.items()}
+    for node in ("train-0002", "train-0004", "train-0020"):
+        assert find_key_match(keys[node], keys["scratch-oss-0003"])[0], "nodes reach storage at index 0"
+    assert (
+        find_key_match(keys["train-0002"], keys["train-0004"])[1]
+        and not (find_key_match(keys["train-0002"], keys["train-0020"])[1])
+    )
 
 
 def _storage_files(spec: Path, folder: Path) -> Path:

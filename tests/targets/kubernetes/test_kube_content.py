@@ -298,6 +298,15 @@ def test_roce_says_what_the_switches_say() -> None:
     assert settings["NCCL_IB_HCA"].count("mlx5_") == 8
 
 
+def test_pods_on_infiniband_use_index_0_and_functions_are_left_to_nccl() -> None:
+    """A function has an RDMA device and a P_Key table of its own: the names of the whole ports would match none."""
+    whole = planned({})
+    settings = nccl_of(whole, whole.pools[0])
+    assert settings["NCCL_IB_PKEY"] == "0" and settings["NCCL_IB_HCA"].startswith("=mlx5_")
+    cut = planned(next(changes for changes, way, _ in WAYS if way == "sr-iov"))
+    assert not {"NCCL_IB_HCA", "NCCL_IB_PKEY"} & set(nccl_of(cut, cut.pools[0]))
+
+
 def test_volcano_tiers_grow_from_the_nodes() -> None:
     items = rendered({"scheduler": {"kind": "kubernetes", "version": "1.36", "queue": "volcano"}})
     nodes = by_kind(items, "HyperNode")

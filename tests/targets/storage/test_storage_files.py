@@ -136,12 +136,12 @@ def test_over_a_fabric_servers_have_names_there(catalog: Catalog) -> None:
     pools = [{"name": "train", "machine": "dgx-h100", "nodes": 64, "fabrics": ["storage"]}]
     made = render(plan_of(catalog, EVERY[0] | {"fabric": "storage"}, pools=pools, fabrics=[STORAGE_FABRIC]), "storage")
     assert "scratch-mds-0001-storage@o2ib0:scratch-mds-0002-storage@o2ib0:/scratch" in made["scratch/fstab"]
-    assert 'networks="o2ib0(ib0,ib1)"' in made["scratch/lnet.conf"], "multi-rail over both ports of a server"
+    assert 'networks="o2ib0(storage0,storage1)"' in made["scratch/lnet.conf"], "multi-rail over both ports of a server"
     own = EVERY[0] | {"fabric": "storage", "interface": "ibs3"}
     made = render(plan_of(catalog, own, pools=pools, fabrics=[STORAGE_FABRIC]), "storage")
     assert 'networks="o2ib0(ibs3)"' in made["scratch/lnet.conf"]
     weka = render(plan_of(catalog, EVERY[1] | {"fabric": "storage"}, pools=pools, fabrics=[STORAGE_FABRIC]), "storage")
-    assert ",net=ib0,net=ib1," in weka["fast/fstab"] and "--net ib0 ib1 " in weka["fast/backend.sh"]
+    assert ",net=storage0,net=storage1," in weka["fast/fstab"] and "--net storage0 storage1 " in weka["fast/backend.sh"]
 
 
 def test_scale_over_rdma(catalog: Catalog) -> None:

@@ -12,6 +12,7 @@ from .conf import Lines, head
 from .given import is_dynamic, release_of
 from .gres import gres_lines
 from .install import install_text
+from .nccl import nccl_files
 from .nodes import cloud_lines, joining_line, node_lines, node_set_lines
 from .partitions import partition_lines
 from .programs import programs
@@ -34,6 +35,7 @@ def render(plan: Plan) -> Bundle:
         **_gres(plan, lines),
         **_topology(plan, lines),
         **programs(plan),
+        **nccl_files(plan),
     }
     if plan.scheduler.database is not None:
         text = _file(plan, lines.settings("slurmdbd", slurmdbd_settings(plan)))

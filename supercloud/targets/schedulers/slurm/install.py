@@ -17,6 +17,7 @@ _ELSEWHERE = ("INSTALL.md", "slurmdbd.conf")
 def install_text(plan: Plan, files: list[str]) -> str:
     """The way from the bundle to a running cluster."""
     tokens = bool(token_settings(plan)["AuthAltTypes"])
+    nccl = sorted(name for name in files if name.startswith("nccl-"))
     munge = slurm_of(plan).auth != "slurm"
     return fill(
         "slurm/INSTALL.md.j2",
@@ -26,7 +27,8 @@ def install_text(plan: Plan, files: list[str]) -> str:
         slurm=slurm_of(plan),
         dynamic=is_dynamic(plan),
         files=sorted(files),
-        texts=sorted(name for name in files if name not in _ELSEWHERE and not name.endswith(".sh")),
+        texts=sorted(name for name in files if name not in (*_ELSEWHERE, *nccl) and not name.endswith(".sh")),
+        nccl_files=nccl,
         tokens=tokens,
         jwt_plugin=" slurm-wlm-jwt-plugin" if tokens else "",
         munge_package=" munge" if munge else "",

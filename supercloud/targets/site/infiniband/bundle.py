@@ -17,6 +17,7 @@ from .partitions import partitions_text
 __all__ = ["render"]
 
 _FOLDER = "/etc/opensm"
+_HOSTS = "/etc/supercloud/infiniband"
 
 
 def render(plan: Plan) -> Bundle:
@@ -28,6 +29,9 @@ def render(plan: Plan) -> Bundle:
             files |= {f"{fabric.name}/{path}": text for path, text in _files(plan, fabric, declared)}
             if plan.networks and any(item.fabric == fabric.name for item in plan.networks.subnets):
                 files[f"{fabric.name}/ipoib.sh"] = ipoib_script(plan, fabric)
+                files[f"{fabric.name}/ipoib-{fabric.name}.service"] = fill(
+                    "infiniband/ipoib.service.j2", name=plan.name, fabric=fabric.name, folder=f"{_HOSTS}/{fabric.name}"
+                )
     return Bundle(files)
 
 
@@ -54,8 +58,9 @@ def _files(plan: Plan, fabric: FabricPlan, declared: Declared) -> Iterator[tuple
         if len(tiers) > 1:
             yield "pgrp_policy.conf", fill("infiniband/pgrp_policy.conf.j2", regexp=f"{fabric.name}-{tiers[-1][0]}-.*")
     yield "GUIDE.md", fill(
-        "infiniband/GUIDE.md.j2", fabric=fabric.name, folder=f"{_FOLDER}/{fabric.name}", engine=chosen[0],
-        subnets=subnets, roots=whole, nvidia=nvidia, missing=len(tiers[-1][1]) - len(roots) if fabric.guids else 0,
+        "infiniband/GUIDE.md.j2", fabric=fabric.name, folder=f"{_FOLDER}/{fabric.name}",
+        hosts=f"{_HOSTS}/{fabric.name}", engine=chosen[0], subnets=subnets, roots=whole, nvidia=nvidia,
+        missing=len(tiers[-1][1]) - len(roots) if fabric.guids else 0,
     )  # fmt: skip
 
 

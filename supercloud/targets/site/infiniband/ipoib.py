@@ -1,13 +1,15 @@
-"""Addresses of hosts on an InfiniBand fabric (IPoIB): what file systems and RDMA connections are addressed by.
+"""Names and addresses of hosts' interfaces on an InfiniBand fabric (IPoIB): what file systems are addressed by.
 
-One script for all hosts: each works its addresses out of its number, with the arithmetic of the plan.
+One script for all hosts: each works its addresses out of its number, with the arithmetic of the plan. Interfaces are
+called after the fabric's role, so that those of storage and of compute cannot be taken for each other.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from ....plan.fabric.roles import adapter_of
+from ....plan.fabric.ipoib import child_suffix, interface_name, ipoib_devices
+from ....plan.fabric.partitions import DEFAULT_KEY, FULL
 from ....plan.model import FabricPlan, Plan
 from ....primitives.addresses import AddressRun, Block
 from ....primitives.bundle import File
@@ -18,6 +20,8 @@ __all__ = ["ipoib_script"]
 
 
 class _Port(NamedTuple):
+    interface: str
+    """What the plan calls it."""
     device: str
     """RDMA device, ``-`` where the catalog does not know it."""
     base: int
@@ -30,6 +34,8 @@ class _Port(NamedTuple):
 
 class _Hosts(NamedTuple):
     hosts: HostRange
+    machine: str
+    """Product of the catalog, or name of the service."""
     before: int
     """Hosts of other pools that come before them in the subnet."""
     ports: list[_Port]
@@ -43,22 +49,22 @@ def ipoib_script(plan: Plan, fabric: FabricPlan) -> File:
     before = 0
     for name in fabric.pools:
         pool = plan.pool(name)
-        adapter = adapter_of(pool.machine, fabric.role, fabric.kind)
-        devices = adapter.devices if adapter else ()
-        ports = [_port(rail, rail, 0, number, devices) for number, rail in enumerate(rails)]
-        groups.append(_Hosts(pool.hosts, before, ports))
+        devices = ipoib_devices(plan, fabric, name)
+        ports = [_port(fabric, rail, rail, 0, number, devices) for number, rail in enumerate(rails)]
+        groups.append(_Hosts(pool.hosts, pool.machine.name, before, ports))
         before += pool.nodes
     for item in plan.networks.served(fabric.name):
-        devices = fabric.services[item.service].devices
+        service = fabric.services[item.service]
         ports = []
         for number in range(item.ports):
             turn, rail = divmod(number, len(rails))
-            ports.append(_port(item.blocks[rail], rails[rail], turn * item.room, number, devices))
-        groups.append(_Hosts(item.hosts, 0, ports))
+            ports.append(_port(fabric, item.blocks[rail], rails[rail], turn * item.room, number, service.devices))
+        groups.append(_Hosts(item.hosts, service.name, 0, ports))
     return File(fill("infiniband/ipoib.sh.j2", name=plan.name, fabric=fabric.name, groups=groups,
-                     per_256=AddressRun.PER_256), executable=True)  # fmt: skip
+                     per_256=AddressRun.PER_256, child=child_suffix(plan, fabric), key=DEFAULT_KEY | FULL),
+                executable=True)  # fmt: skip
 
 
-def _port(block: Block, rail: Block, turn: int, number: int, devices: tuple[str, ...]) -> _Port:
+def _port(fabric: FabricPlan, block: Block, rail: Block, turn: int, number: int, devices: tuple[str, ...]) -> _Port:
     device = devices[number] if number < len(devices) else "-"
-    return _Port(device, int(block.network_address), turn, rail.prefixlen)
+    return _Port(interface_name(fabric, number), device, int(block.network_address), turn, rail.prefixlen)

@@ -30,12 +30,6 @@ def test_the_open_manager_has_the_fat_tree_and_no_further_fallback() -> None:
     assert "=" not in conf and "root_guid_file" not in conf and "sharp" not in conf
 
 
-def test_one_partition_a_tenant() -> None:
-    text = render(plan_of("tiers: 2"), "infiniband")["compute/partitions.conf"]
-    assert "llm=0x0010, ipoib, defmember=full : ALL_CAS, SELF ;" in text
-    assert "vision=0x0011" in text and "Default=0x7fff" in text
-
-
 def test_licensed_things_need_the_manager_that_has_them() -> None:
     found = [item.problem for item in plan_of("adaptive_routing: true\n    sharp: true").errors]
     assert found == [
@@ -51,20 +45,17 @@ def test_licensed_things_need_the_manager_that_has_them() -> None:
 def test_roots_and_partitions_from_a_file_of_guids(tmp_path: Path) -> None:
     names = [f"compute-spine-{number:03d}" for number in range(1, 17)]
     names += [f"train-0001 mlx5_{port}" for port in (11, 6, 10, 9, 4, 3, 5, 0)]
+    names += [f"train-{node:04d} mlx5_{port}" for node in range(3, 128) for port in (11, 6, 10, 9, 4, 3, 5, 0)]
     (tmp_path / "guids.txt").write_text("".join(f'"{name}" 0x{0xB8CE + at:016x}\n' for at, name in enumerate(names)))
     more = 'guids: guids.txt\n    partitions: [{tenant: llm, hosts: "train-0001", pkey: 5}, {tenant: vision}]'
-    bundle = render(plan_of(more, tmp_path), "infiniband")
+    bundle = render(plan_of("guids: guids.txt", tmp_path), "infiniband")
     assert bundle["compute/root-guids.conf"].split() == [f"0x{0xB8CE + at:016x}" for at in range(16)]
     assert "root_guid_file /etc/opensm/compute/root-guids.conf" in bundle["compute/opensm.conf"]
     assert '0x000000000000b8ce "compute-spine-001"' in bundle["compute/node-name-map"]
-    text = bundle["compute/partitions.conf"]
-    assert "llm=0x0005" in text and "vision=0x0010" in text and "0x000000000000b8de" in text
-    with pytest.raises(InputError, match=r"partitions\[0\]\.hosts: the GUIDs of 8 of 16 adapters are not known"):
-        render(plan_of(more.replace("train-0001", "train-[0001-0002]"), tmp_path), "infiniband")
-    with pytest.raises(
-        InputError, match=r"partitions\[0\]\.hosts: 1 of its hosts are not on compute, the first is login"
-    ):
-        render(plan_of(more.replace("train-0001", "login"), tmp_path), "infiniband")
+    lacking = [item for item in plan_of(more, tmp_path).errors if item.check == "subnet-guids"]
+    assert [(item.path, item.problem) for item in lacking] == [
+        ("fabrics[0].partitions[1]", "the GUIDs of 8 of 1008 ports are not known, the first is 'train-0002 mlx5_11'"),
+    ]  # fmt: skip
 
 
 def test_duplicates_are_findings_with_their_lines(tmp_path: Path) -> None:
@@ -93,7 +84,7 @@ def test_a_missing_file_is_a_finding(tmp_path: Path) -> None:
 def test_servers_of_storage_are_reached_by_every_tenant(tmp_path: Path) -> None:
     """They are in the simulated network and in the list of cables too, with the adapters that their machine has."""
     spec = SPEC.parents[1] / "07-storage" / "cluster.yaml"
-    names = [f"train-{node:04d} mlx5_{port}" for node in (1, 2) for port in (0, 1)]
+    names = [f"train-{node:04d} mlx5_{port}" for node in (1, 2) for port in (7, 1)]
     servers = [f"{name} mlx5_{port}" for group in sc.resolve(sc.load(spec)).servers if group.storage in _PARALLEL
                for name in group.hosts for port in (0, 1)]  # fmt: skip
     guids = "".join(f'"{name}" 0x{0xA0 + at:016x}\n' for at, name in enumerate([*names, *servers]))
@@ -105,7 +96,8 @@ def test_servers_of_storage_are_reached_by_every_tenant(tmp_path: Path) -> None:
     assert not plan.errors
     conf = render(plan, "infiniband")["storage/partitions.conf"]
     assert len(re.findall(r"^    0x[0-9a-f]{16}=full", conf, re.MULTILINE)) == len(servers)
-    assert "llm=0x0010" in conf and f"0x{0xA0 + len(names):016x}=full" in conf
+    assert "Default=0x7fff, indx0, ipoib, defmember=limited :" in conf and f"0x{0xA0 + len(names):016x}=full" in conf
+    assert "llm=0x5401, ipoib, defmember=full :" in conf
     net = render(plan, "cabling")["storage.net"]
     assert 'Hca 1 "scratch-oss-0001 mlx5_0"' in net and net.count('Hca 1 "fast-backend-') == 16
 

@@ -1,0 +1,211 @@
+"""Checks of InfiniBand subnets: what their manager can do, who reaches whom, and what NCCL is told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...catalog import Catalog
+from ...errors import Finding, InputError, UnknownName
+from ...primitives.nodes import expand, fold
+from ...spec import Fabric as Declared
+from ..fabric.nccl import collective_fabrics, rdma_devices
+from ..fabric.partitions import (
+    compute_pkey,
+    free_key,
+    has_tenant_hosts,
+    is_default_first,
+    partitions_of,
+    select_owners,
+)
+from ..fabric.port_guids import find_lacking_guids
+from ..kubernetes.fabrics import reaches
+from ..model import FabricPlan, Plan
+
+__all__ = ["CHECKS"]
+
+
+def _subnets(plan: Plan) -> Iterator[tuple[str, FabricPlan, Declared]]:
+    for index, item in enumerate(plan.spec.fabrics):
+        fabric = next((fabric for fabric in plan.fabrics if fabric.name == item.name), None)
+        if fabric is not None:
+            yield f"fabrics[{index}]", fabric, item
+
+
+def _divided(plan: Plan) -> Iterator[tuple[str, FabricPlan, Declared]]:
+    """InfiniBand fabrics of our own on which tenants are kept apart."""
+    for path, fabric, declared in _subnets(plan):
+        if fabric.kind == "infiniband" and fabric.tiers and has_tenant_hosts(declared):
+            yield path, fabric, declared
+
+
+def subnet_licence(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """What the subnet manager cannot do."""
+    for path, fabric, declared in _subnets(plan):
+        for name, wanted in (("adaptive_routing", declared.adaptive_routing), ("sharp", declared.sharp)):
+            if wanted and fabric.kind != "infiniband":
+                yield Finding("subnet-licence", "error", f"{path}.{name}", f"{fabric.name} is {fabric.kind}: {name} is "
+                              "of InfiniBand", "leave it out")  # fmt: skip
+            elif wanted and declared.subnet_manager == "opensm":
+                yield Finding("subnet-licence", "error", f"{path}.{name}", f"the open subnet manager has no {name}",
+                              "set subnet_manager: nvidia where it is licensed, or leave it out")  # fmt: skip
+
+
+def subnet_partitions(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Partitions of tenants that are not there, of hosts that are not on the fabric, or with the key of another's."""
+    tenants = {tenant.name for tenant in plan.spec.tenants}
+    for path, fabric, declared in _subnets(plan):
+        yield from _key_findings(path, declared)
+        hosts = {name for pool in fabric.pools for name in plan.pool(pool).hosts} if declared.partitions else set()
+        for index, item in enumerate(declared.partitions):
+            place = f"{path}.partitions[{index}]"
+            if tenants and item.tenant not in tenants:
+                error = UnknownName("tenant", item.tenant, tenants)
+                yield Finding("unknown-name", "error", f"{place}.tenant", str(error.args[0]), error.hint)
+            if item.hosts is None:
+                continue
+            try:
+                strange = [host for host in expand(item.hosts) if host not in hosts]
+            except InputError as error:
+                yield Finding("subnet-partitions", "error", f"{place}.hosts", str(error), "such as train-[0001-0064]")
+                continue
+            if strange:
+                yield Finding(
+                    "subnet-partitions", "error", f"{place}.hosts",
+                    f"{len(strange)} of its hosts are not on {fabric.name}, the first is {strange[0]}",
+                    f"the fabric has {', '.join(str(plan.pool(pool).hosts) for pool in fabric.pools)}",
+                )  # fmt: skip
+
+
+def _key_findings(path: str, declared: Declared) -> Iterator[Finding]:
+    """Two tenants with one key. Keys follow from names, so that neither may be given another one here: one tenant
+    coming or going would change the key of the other."""
+    keys = [compute_pkey(item.tenant) if item.pkey is None else item.pkey for item in declared.partitions]
+    taken = set(keys)
+    owners: dict[int, str] = {}
+    for index, (item, key) in enumerate(zip(declared.partitions, keys, strict=True)):
+        owner = owners.setdefault(key, item.tenant)
+        if owner == item.tenant:
+            continue
+        free = free_key(item.tenant, taken)
+        taken |= {free} if free is not None else set()
+        yield Finding(
+            "subnet-partitions", "error", f"{path}.partitions[{index}].pkey",
+            f"{item.tenant} has the key {key:#06x} of {owner}: they would be one partition",
+            f"set pkey: {free} for {item.tenant}, or for {owner} where {item.tenant} is in use already"
+            if free is not None else "no key is free: take fewer partitions",
+        )  # fmt: skip
+
+
+def subnet_guids(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Members of partitions whose GUIDs are not known."""
+    for path, fabric, declared in _divided(plan):
+        for item in find_lacking_guids(plan, fabric, declared):
+            yield Finding("subnet-guids", "error", f"{path}{item.place}", item.problem, item.hint)
+
+
+def subnet_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Nodes that reach no other node, or not by the key that programs take where they choose none."""
+    for path, fabric, declared in _divided(plan):
+        partitions = partitions_of(declared)
+        nodes = [host for pool in fabric.pools for host in plan.pool(pool).hosts]
+        owners = select_owners(nodes, partitions)
+        alone = [host for host in nodes if host not in owners]
+        if alone:
+            yield Finding(
+                "subnet-reach", "warning", f"{path}.partitions",
+                f"{len(alone)} nodes are in no partition of {fabric.name} and do not reach each other: "
+                f"{_folded(alone)}",
+                "add them to a tenant's hosts, or a partition without hosts, which has all nodes",
+            )  # fmt: skip
+        for item in partitions:
+            twice = [host for host in item.hosts or () if owners.get(host, item.name) != item.name]
+            if twice and not is_default_first(fabric, declared):
+                yield Finding(
+                    "subnet-reach", "warning", f"{path}.partitions",
+                    f"{len(twice)} nodes of {item.name} are also of {owners[twice[0]]}, whose key is at index 0 there: "
+                    f"{_folded(twice)}",
+                    f"jobs of {item.name} set NCCL_IB_PKEY there to the index of 0x{item.pkey:04x} (see GUIDE.md of "
+                    "the target infiniband), or give each node to one tenant",
+                )  # fmt: skip
+        if is_default_first(fabric, declared) and not _served(fabric):
+            yield Finding(
+                "subnet-reach", "warning", path,
+                f"no server is on {fabric.name}: nodes are limited members of its default partition and reach nothing",
+                "name the fabric in storage[].fabric, or declare the servers as services of it",
+            )  # fmt: skip
+        if not is_default_first(fabric, declared) and _served(fabric):
+            yield Finding(
+                "subnet-reach", "note", path,
+                f"{', '.join(_served(fabric))}: tenants reach these machines over {fabric.name} in the default "
+                "partition, which is not at index 0 of the nodes: they have their addresses on child interfaces of it",
+                "give storage a fabric of its own (role: storage), which needs no child interfaces",
+            )  # fmt: skip
+
+
+def _served(fabric: FabricPlan) -> list[str]:
+    return [item.name for item in fabric.services if item.name != f"{fabric.name}-manager"]
+
+
+def nccl_devices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Pools whose RDMA devices the catalog does not know, so that NCCL is not told which to use."""
+    for index, pool in enumerate(plan.pools if plan.site.kind == "onprem" else ()):
+        lacking = [fabric for fabric in collective_fabrics(plan, pool) if not rdma_devices(pool, fabric)]
+        if not lacking or pool.accelerator is None:
+            continue
+        others = [fabric.name for fabric in plan.fabrics if fabric.name in pool.fabrics and fabric.role == "storage"]
+        yield Finding(
+            "nccl-devices", "warning" if others else "note", f"pools[{index}].machine",
+            f"the RDMA devices of {pool.machine.name} on {lacking[0].name} are not known: NCCL_IB_HCA is not set, and "
+            "NCCL takes all that are active" + (f", those on {', '.join(others)} too" if others else ""),
+            "put their names (ibdev2netdev, in rail order) into a catalog overlay: adapters[].devices",
+        )  # fmt: skip
+
+
+def subnet_jobs(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """What a scheduler may give to one job although its nodes do not reach each other."""
+    for path, fabric, declared in _divided(plan):
+        if is_default_first(fabric, declared):
+            continue
+        partitions = partitions_of(declared)
+        if any(item.hosts is None for item in partitions):
+            continue
+        owners = select_owners((), partitions)
+        for what, pools in _job_ranges(plan):
+            found = {owners[host] for pool in pools if pool in fabric.pools
+                     for host in plan.pool(pool).hosts if host in owners}  # fmt: skip
+            if len(found) > 1:
+                names = sorted(found)
+                yield Finding(
+                    "subnet-jobs", "warning", f"{path}.partitions",
+                    f"{what} has nodes of {', '.join(names[:4])}{' …' * (len(names) > 4)}, which do not reach each "
+                    f"other over {fabric.name}: a job on nodes of two of them has no data",
+                    "give each tenant pools of its own, and these to its jobs only",
+                )  # fmt: skip
+        for pool in plan.pools:
+            ways = reaches(plan, pool) if plan.scheduler.kind == "kubernetes" else ()
+            if any(way.fabric.name == fabric.name and way.way == "sr-iov" for way in ways):
+                yield Finding(
+                    "subnet-jobs", "warning", f"{path}.partitions",
+                    f"pods of {pool.name} get functions of ports (SR-IOV), each with a GUID of its own: these are in "
+                    "no partition of a tenant",
+                    "give tenants whole nodes of the pool (no slicing), or let ib-kubernetes with UFM add their GUIDs",
+                )  # fmt: skip
+
+
+def _job_ranges(plan: Plan) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Pools among whose nodes a job gets its own."""
+    if plan.scheduler.kind == "slurm":
+        yield from ((f"the Slurm partition {item.name}", item.pools) for item in plan.scheduler.partitions)
+    else:
+        yield from ((f"the pool {item.name}", (item.name,)) for item in plan.pools)
+
+
+def _folded(hosts: list[str]) -> str:
+    text = fold(hosts)
+    return text if len(text) <= _LONG else f"{text[:_LONG]} …"
+
+
+# Of a list of hosts in a message.
+_LONG = 80
+
+CHECKS = (nccl_devices, subnet_guids, subnet_jobs, subnet_licence, subnet_partitions, subnet_reach)

@@ -1,0 +1,59 @@
+"""What NCCL is told of a pool's fabrics: RDMA devices, the entry of the P_Key table, the traffic class.
+
+The variables: docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html. /etc/nccl.conf has them for a whole host.
+"""
+
+from __future__ import annotations
+
+from ..model import FabricPlan, Plan, PoolPlan
+from .roles import adapter_of
+
+__all__ = ["collective_fabrics", "fabric_settings", "nccl_settings", "rdma_devices"]
+
+# Index of the P_Key that jobs use: plan/fabric/partitions.py has the key of a node's tenant there.
+_KEY_INDEX = "0"
+
+
+def collective_fabrics(plan: Plan, pool: PoolPlan) -> tuple[FabricPlan, ...]:
+    """The fabrics of a pool that collectives run over, where they are RDMA of our own."""
+    return tuple(
+        fabric
+        for fabric in plan.fabrics
+        if fabric.name in pool.fabrics and fabric.role == "compute" and fabric.kind in ("infiniband", "roce")
+    )
+
+
+def rdma_devices(pool: PoolPlan, fabric: FabricPlan) -> tuple[str, ...]:
+    """RDMA devices of a pool's machine on a fabric, in rail order; none where the catalog does not know them all."""
+    adapter = adapter_of(pool.machine, fabric.role, fabric.kind)
+    links = fabric.rails * fabric.planes
+    return adapter.devices[:links] if adapter and len(adapter.devices) >= links else ()
+
+
+def fabric_settings(plan: Plan, fabric: FabricPlan) -> dict[str, str]:
+    """Settings that do not depend on the machine."""
+    found: dict[str, str] = {}
+    underlay = plan.networks.underlay(fabric.name) if plan.networks else None
+    if underlay:
+        # the fourth GID of a routed port is its RoCEv2 address
+        found |= {"NCCL_IB_TC": str(underlay.lossless.dscp << 2), "NCCL_IB_GID_INDEX": "3"}
+    elif fabric.kind == "infiniband" and fabric.tiers:
+        found["NCCL_IB_PKEY"] = _KEY_INDEX
+    if getattr(fabric.wiring, "rails_are_disjoint", False):
+        found["NCCL_CROSS_NIC"] = "0"
+    return found
+
+
+def nccl_settings(plan: Plan, pool: PoolPlan) -> dict[str, str]:
+    """Settings of a pool's hosts, sorted; empty where no fabric says anything."""
+    found: dict[str, str] = {}
+    devices: list[str] = []
+    fabrics = collective_fabrics(plan, pool)
+    for fabric in fabrics:
+        devices += rdma_devices(pool, fabric)
+        found |= fabric_settings(plan, fabric)
+    if fabrics and all(rdma_devices(pool, fabric) for fabric in fabrics):
+        found["NCCL_IB_HCA"] = "=" + ",".join(devices)
+    if pool.imex:
+        found["NCCL_MNNVL_ENABLE"] = "1"
+    return dict(sorted(found.items()))

@@ -1,0 +1,65 @@
+"""nccl.conf in Slurm's bundle: the devices and the P_Key index of the plan, and a finding where devices are unknown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import supercloud as sc
+from supercloud.plan.fabric.nccl import nccl_settings
+from supercloud.spec.loader import loads
+from supercloud.targets import render
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+SPEC = """
+name: nccl
+site: {kind: onprem, location: stockholm}
+scheduler: {kind: slurm, version: "24.11"}
+pools:
+  - {name: train, machine: MACHINE, nodes: 8, fabrics: [FABRICS]}
+fabrics:
+  - {name: compute, kind: KIND, shape: rail-optimized, switch: SWITCH}
+  - {name: storage, kind: infiniband, shape: rail-optimized, switch: nvidia-qm9700}
+"""
+
+
+def plan_of(machine: str = "dgx-h100", kind: str = "infiniband", fabrics: str = "compute") -> sc.Plan:
+    switch = "nvidia-qm9700" if kind == "infiniband" else "nvidia-sn5600"
+    text = SPEC.replace("MACHINE", machine).replace("KIND", kind).replace("SWITCH", switch)
+    return sc.resolve(loads(text.replace("FABRICS", fabrics)))
+
+
+def findings_of(plan: sc.Plan) -> list[tuple[str, str]]:
+    return [(item.level, item.problem) for item in plan.findings if item.check == "nccl-devices"]
+
+
+def test_nodes_on_infiniband_get_the_devices_in_rail_order_and_the_index_of_their_key() -> None:
+    files = render(plan_of(), "slurm")
+    settings = [line for line in str(files["nccl-train.conf"]).splitlines() if not line.startswith("#")]
+    assert settings == [
+        "NCCL_IB_HCA==mlx5_11,mlx5_6,mlx5_10,mlx5_9,mlx5_4,mlx5_3,mlx5_5,mlx5_0", "NCCL_IB_PKEY=0",
+    ]  # fmt: skip
+    assert "install -m 644 nccl-train.conf /etc/nccl.conf" in str(files["INSTALL.md"])
+
+
+def test_each_pool_has_a_file_of_its_own() -> None:
+    text = (EXAMPLES / "03-nvl72" / "cluster.yaml").read_text()
+    plan = sc.resolve(loads(text))
+    found = {name for name in render(plan, "slurm") if name.startswith("nccl-")}
+    assert found == {"nccl-train.conf"}, "torus is RoCE: its settings come with the target roce"
+    assert nccl_settings(plan, plan.pool("train"))["NCCL_MNNVL_ENABLE"] == "1"
+
+
+def test_unknown_devices_are_a_finding_and_no_line() -> None:
+    """mlx5_0 to mlx5_7 would be a guess; with storage on InfiniBand NCCL would take its ports as well."""
+    plan = plan_of("mi300x-8gpu")
+    assert "NCCL_IB_HCA" not in str(render(plan, "slurm")["nccl-train.conf"])
+    ((level, problem),) = findings_of(plan)
+    assert level == "note" and "the RDMA devices of mi300x-8gpu on compute are not known" in problem
+    h100 = plan_of()
+    assert not findings_of(h100)
+
+
+def test_roce_and_clouds_have_their_settings_elsewhere() -> None:
+    assert "nccl-train.conf" not in render(plan_of(kind="roce"), "slurm")
+    cloud = sc.resolve(sc.load(EXAMPLES / "09-aws-slurm" / "cluster.yaml"))
+    assert not [name for name in render(cloud, "slurm") if name.startswith("nccl-")]
