@@ -10,6 +10,7 @@ from ..primitives.quantity import Flow, Length, Mass, Power, Rate, Size, Tempera
 from ..spec.base import Count, Natural, Ratio, Text
 from .fact import Fact, FactName, Part
 from .instance import Instance
+from .rack import Feed, Mount
 
 __all__ = ["Adapter", "Body", "Cpu", "Heat", "Installed", "LocalDisk", "Machine", "RackProduct", "ScalableUnit",
            "Slot", "Supplies"]  # fmt: skip
@@ -103,7 +104,15 @@ class Body(Part):
     weight: Mass | None = None
     width: Length | None = None
     depth: Length | None = None
+    mount: Mount | None = None
+    feed: Feed | None = None
+    """How it is fed; absent where nobody knows, or it has supplies of its own."""
     supplies: Supplies | None = None
+
+    @property
+    def fed(self) -> Feed | None:
+        """How it is fed, where that is known: supplies of its own hang on cords."""
+        return self.feed or ("ac" if self.supplies else None)
 
 
 class ScalableUnit(Part):

@@ -5,10 +5,16 @@ from __future__ import annotations
 from typing import Literal
 
 from ..primitives.quantity import CarbonIntensity, Length, Mass, Power
-from ..spec.base import Count, Text
+from ..spec.base import Count, Flag, Text
 from .fact import Fact
 
-__all__ = ["CoolingMethod", "Location", "Rack"]
+__all__ = ["CoolingMethod", "Feed", "Location", "Mount", "Rack"]
+
+
+Mount = Literal["eia-19", "open-rack-21"]
+"""Equipment of 19 inch (EIA-310), or of 21 inch (Open Rack)."""
+Feed = Literal["ac", "busbar"]
+"""Cords to distribution units, or clips on a busbar."""
 
 
 class Rack(Fact):
@@ -26,6 +32,12 @@ class Rack(Fact):
     max_power: Power | None = None
     """Power its distribution carries."""
     busbar: Literal["none", "48V", "54V", "800V"] = "none"
+    mounts: tuple[Mount, ...] = ()
+    """What is screwed into it; empty where nobody knows."""
+    feeds: tuple[Feed, ...] = ()
+    """How what is in it is fed; empty where nobody knows."""
+    complete: Flag = False
+    """Sold with all that is in it: nothing else is put into one."""
 
 
 class CoolingMethod(Fact):

@@ -31,7 +31,9 @@ def diff(
     ):
         result(line)
     replaced = sum(change.impact == "replaces" for change in changes)
-    note(f"{len(changes)} change(s), {replaced} of them replace something" if changes else "no difference")
+    recabled = sum(change.impact == "recables" for change in changes)
+    said = f", {recabled} move cables" * (recabled > 0)
+    note(f"{len(changes)} change(s), {replaced} of them replace something{said}" if changes else "no difference")
 
 
 def _text(value: object) -> str:

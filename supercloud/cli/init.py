@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 EPILOG = "Example: supercloud init cluster.yaml --machine dgx-b200 --nodes 32 · next: supercloud plan cluster.yaml"
 
 _NOTHING = dict.fromkeys(
-    ("location", "region", "domain", "capacity", "example", "fabric", "shape", "switch", "cooling")
+    ("location", "region", "domain", "capacity", "example", "fabric", "shape", "switch", "cooling", "rack")
 )
 
 
@@ -32,8 +32,6 @@ def init(
 ) -> None:
     """Write a first spec with comments, ready to plan."""
     from ..catalog import Catalog
-    from ..primitives.templates import fill
-    from ..spec.loader import loads
 
     facts = Catalog.default()
     of = facts.machine(machine)  # says the nearest name where there is none
@@ -41,35 +39,82 @@ def init(
     for flag, given, fits in (("--location", location, where == "onprem"), ("--region", region, where != "onprem")):
         if given and not fits:
             raise InputError(f"{flag} {given} does not go with {machine}: it is a machine of {where}")
-    own = _NOTHING | (_onprem(facts, of, location) if where == "onprem" else _cloud(facts, of, region))
-    text = fill("init/cluster.yaml.j2", name=name, machine=machine, nodes=nodes, provider=where, scheduler=scheduler,
-                version=facts.names(scheduler)[-1], **own)  # fmt: skip
-    loads(text, str(file))  # a name or location that makes no valid spec is refused here, with the place
+    fixed = {"name": name, "machine": machine, "nodes": nodes, "provider": where, "scheduler": scheduler,
+             "version": facts.names(scheduler)[-1]}  # fmt: skip
+    ways = list_ways(facts, of, location, region)
+    text, open_points = write_first_without_errors([fixed | way for way in ways], str(file), facts)
     if file.exists() and not force:
         raise OutputError(f"{file} is there already; choose another name, or use --force to overwrite it")
     file.write_text(text, encoding="utf-8")
     result(str(file))
+    if open_points:
+        note(open_points)
     note(f"next: supercloud plan {file}")
 
 
-def _onprem(facts: Catalog, machine: Machine, location: str | None) -> dict[str, Any]:
+def list_ways(facts: Catalog, machine: Machine, location: str | None, region: str | None) -> list[dict[str, Any]]:
+    """What is written besides name and number, the preferred first. Raises InputError where no region is known."""
+    return _onprem(facts, machine, location) if machine.provider == "onprem" else [_cloud(facts, machine, region)]
+
+
+def write_first_without_errors(ways: list[dict[str, Any]], file: str, facts: Catalog) -> tuple[str, str]:
+    """The text of the first way whose plan has no error, and what it leaves open. Raises InputError where none does.
+
+    A name or a location that makes no valid spec is refused with the place of it.
+    """
+    from ..plan.open_points import describe_open
+    from ..plan.resolve import resolve
+    from ..primitives.templates import fill
+    from ..spec.loader import loads
+
+    refusals: list[str] = []
+    for way in ways:
+        text = fill("init/cluster.yaml.j2", **way)
+        plan = resolve(loads(text, file), facts)
+        if not plan.errors:
+            return text, describe_open(plan)
+        switch = f"{way['switch']}: " if way["switch"] else ""
+        refusals.append(f"{switch}{plan.errors[0].problem}; {plan.errors[0].hint}")
+    more = f" (and so {len(refusals) - 1} other switches)" if len(refusals) > 1 else ""
+    raise InputError(f"{ways[0]['nodes']} × {ways[0]['machine']} make no cluster by default: {refusals[0]}{more}")
+
+
+def _onprem(facts: Catalog, machine: Machine, location: str | None) -> list[dict[str, Any]]:
+    """Ways to build it, the first one preferred: one for each switch that has ports of the adapters' speed."""
     adapter = next((item for item in machine.adapters if item.role == "compute"), None)
     kind = adapter and {"infiniband": "infiniband", "vpi": "infiniband", "ethernet": "roce"}.get(adapter.kind)
     made = "infiniband" if kind == "infiniband" else "ethernet"
-    switches = [item.name for item in map(facts.switch, facts.names("switches"))
-                if adapter and item.kind == made and item.radix(adapter.speed)]  # fmt: skip
+    switches = sorted(item.name for item in map(facts.switch, facts.names("switches"))
+                      if adapter and item.kind == made and item.radix(adapter.speed))  # fmt: skip
     methods = machine.heat.methods
-    return {
+    same = _NOTHING | {
         "location": location or "stockholm",
         "fabric": kind if switches else None,
         "shape": "rail-optimized",
-        "switch": min(switches, default=None),
         "cooling": methods[0] if methods and methods[0] != "air" else None,
+        "rack": _rack(facts, machine),
     }
+    return [same | {"switch": switch} for switch in switches or [None]]
+
+
+def _rack(facts: Catalog, machine: Machine) -> str | None:
+    """A rack for machines, switches and servers that hang on cords: one of no maker where there is one, and the
+    smallest that holds the nodes the reference architecture shows. None where a machine's size is not known."""
+    from ..catalog import Rack
+
+    shown = machine.scalable_unit.nodes_per_rack if machine.scalable_unit else ()
+    least = 0 if machine.rack else (machine.body.units or 0) * max(shown, default=1)
+    if machine.rack is None and machine.body.units is None:
+        return None
+    fitting = [item for item in map(facts.rack, facts.names("racks"))
+               if isinstance(item, Rack) and "ac" in item.feeds and item.units >= least]  # fmt: skip
+    best = min(fitting, key=lambda item: (item.vendor is not None, item.units, item.name), default=None)
+    return best.name if best else None
 
 
 def _cloud(facts: Catalog, machine: Machine, region: str | None) -> dict[str, Any]:
     from ..catalog import Prices, Provider, Region
+    from ..plan.fabric.roles import FITS
 
     known_cloud = machine.provider in facts.names("providers")
     provider = cast(Provider, facts.get("providers", machine.provider)) if known_cloud else None
@@ -88,8 +133,9 @@ def _cloud(facts: Catalog, machine: Machine, region: str | None) -> dict[str, An
         region = min(known)[1] if known else min(sellers)
     ways = provider.capacity if provider and "on-demand" not in kinds else ()
     way = next((item for item in ways if item.kind in kinds), None)
-    fabric = next((item.kind for item in machine.adapters if item.role == "compute"), None)
-    return {
+    adapter = next((item.kind for item in machine.adapters if item.role == "compute"), None)
+    fabric = adapter if adapter in FITS else next((kind for kind, fits in FITS.items() if adapter in fits), None)
+    return _NOTHING | {
         "region": region,
         "fabric": fabric,
         "domain": machine.domain_nodes if instance and instance.domains else None,

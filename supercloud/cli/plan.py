@@ -44,5 +44,8 @@ def _next(name: str, spec: str, decided: Plan) -> None:
         said = "no problems found" if not decided.findings else "nothing that forbids creating it"
         note(f"{said} · next: pulumi config set specFile {spec} && pulumi up")
         return
-    said = "no problems found" if not decided.findings else "nothing that forbids rendering"
+    from ..plan.open_points import describe_open
+
+    complete = not decided.findings and not describe_open(decided)
+    said = "no problems found" if complete else "nothing that forbids rendering"
     note(f"{said} · next: supercloud render {spec}")

@@ -1,14 +1,17 @@
-"""What changes between two plans, and what of it replaces or renames things that run."""
+"""What changes between two plans, and what of it replaces, renames or recables things that run."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
+from string import digits as _DIGITS
 from typing import Any
 
 from .cloud.impact import Impact, judged_impact
 from .cloud.model import CloudPlan
 from .document import document
 from .model import Plan
+from .recabling import compute_moved_cables
 
 __all__ = ["Change", "Impact", "diff"]
 
@@ -53,9 +56,13 @@ class Change:
 
 
 def diff(old: Plan, new: Plan) -> list[Change]:
-    """All differences between two plans, in the order of the published document."""
+    """All differences between two plans, in the order of the published document; then the cables that move."""
     changes: list[Change] = []
     _walk("", document(old).model_dump(), document(new).model_dump(), changes)
+    changes += [
+        Change(f"fabrics[{item.fabric}].{item.what}", item.cables, f"{item.moved} of them end elsewhere", "recables")
+        for item in compute_moved_cables(old, new)
+    ]
     return [_judged(change, new.cloud or old.cloud) for change in changes]
 
 
@@ -109,6 +116,11 @@ def _impact(path: str, old: Any, new: Any) -> Impact:
 
 def _only_longer(old: str, new: str) -> bool:
     """Whether one list of hosts or addresses continues the other: nothing that exists is renamed."""
+    if "[" not in old:  # a single name or address begins the range
+        return (
+            re.fullmatch(rf"{re.escape(old.rstrip(_DIGITS))}\[{old[len(old.rstrip(_DIGITS)) :]}-\d+\](,.*)?", new)
+            is not None
+        )
     start = 0
     for a, b in zip(old, new, strict=False):
         if a != b:

@@ -98,6 +98,8 @@ class FabricDocument(_Part):
     speed_gb_s: float | None
     """Speed of one link in Gb/s."""
     rails: int
+    leaf_rails: int
+    """Rails of a node on one leaf."""
     planes: int
     unit_nodes: int | None
     """Nodes of a scalable unit."""
@@ -292,6 +294,7 @@ def _fabric(plan: Plan, fabric: FabricPlan) -> FabricDocument:
         pools=list(fabric.pools),
         speed_gb_s=fabric.speed.to("Gb/s") if fabric.speed else None,
         rails=fabric.rails,
+        leaf_rails=fabric.leaf_rails,
         planes=fabric.planes,
         unit_nodes=fabric.su_nodes,
         switch_models={tier.name: tier.switch.name for tier in fabric.tiers},

@@ -22,6 +22,7 @@ from .physical import physical_of
 from .pools import network_and_pools
 from .problems import Problems
 from .scheduling import scheduler_of, tenants_of
+from .service_hosts import with_service_hosts
 from .storage.products import storage_of
 
 __all__ = ["resolve"]
@@ -41,6 +42,7 @@ def resolve(spec: ClusterSpec | Loaded[ClusterSpec], catalog: Catalog | None = N
     facts = catalog or catalog_for(declared, folder)
     problems = Problems()
 
+    declared = with_service_hosts(declared, facts, problems)
     site = _site(declared, facts)
     network, pools = network_and_pools(declared, facts, problems)
     scheduler = scheduler_of(declared, network, facts, problems)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .cloud.summary import cloud_rows
 from .model import FabricPlan, FacilityPlan, Plan, PoolPlan, StoragePlan
+from .open_points import describe_open
 
 __all__ = ["rows"]
 
@@ -25,6 +26,8 @@ def rows(plan: Plan) -> list[Row]:
     result += cloud_rows(plan)
     if plan.facility:
         result += _facility(plan.facility)
+    if text := describe_open(plan):
+        result.append(("open", "", text))
     return result
 
 

@@ -183,6 +183,9 @@ class Fabric(Model):
     """Speed of a node's link; empty means what the machine's adapters and the switch have in common."""
     rails: Count | None = None
     """Links per node and plane; empty means what the machine's adapters give."""
+    leaf_rails: Annotated[Count, Field(le=64)] | None = None
+    """Rail-optimized only: rails of a node that share a leaf; empty means one, or, where compute nodes are fewer than a
+    scalable unit and nothing else is said of leaves and spines, as many as take the fewest switches."""
     planes: Annotated[Count, Field(le=64)] | None = None
     """Independent copies of the network; empty means what the machine's adapters give."""
     su: Count | None = None

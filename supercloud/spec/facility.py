@@ -33,7 +33,8 @@ class RackChoice(Model):
 
     type: Text
     nodes: Count | None = None
-    """Nodes per rack; empty means as many as fit by units, power and weight."""
+    """Nodes per rack; empty means as the maker's reference architecture shows, else as many as fit; never more than fit
+    by units, power and weight."""
     power: Power | None = None
     """Power a rack may draw; empty means what the rack is made for."""
     pdu: Text | None = None

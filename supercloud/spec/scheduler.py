@@ -74,7 +74,9 @@ class SlurmScheduler(Model):
     """Whether work of a higher priority requeues work of a lower one."""
     health_check_interval: Duration = Duration("5 min")
     machine: Text | None = None
-    """Clouds only: machine of the controllers; empty means one that is large enough for the nodes."""
+    """Machine of the controllers. On clouds empty means one that is large enough for the nodes. On-prem controllers and
+    database host become service machines of it, numbered as those are (ctl-01, ctl-02); empty means that they have
+    none, or are called like one of ``facility.machines``."""
     disk: Size | None = None
     """Clouds only: root disk of the controllers."""
     state: Size | None = None
@@ -108,6 +110,8 @@ class KubernetesScheduler(Model):
     queue: Literal["kueue", "volcano"] = "kueue"
     queue_version: ReleaseText | None = None
     """Release of the queue; empty means the newest in the catalog."""
+    machine: Text | None = None
+    """On-prem only: machine of the controllers, which become service machines of it, numbered as those are (cp-01)."""
     levels: tuple[Text, ...] = ()
     """Levels of locality that the queue is told of, in any order; empty means all there are."""
     controllers: Annotated[tuple[Host, ...], Field(min_length=1, max_length=9)] = (

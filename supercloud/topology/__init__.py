@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from .shapes.rail import rail_optimized
     from .shapes.scale_up import ScaleUp, scale_up_mesh, scale_up_switched, scale_up_torus
     from .shapes.torus import torus
+    from .sharing import Arrangement, Ports, compute_arrangements
 
 __all__ = [
+    "Arrangement",
     "Axis",
     "Columns",
     "Fabric",
@@ -29,10 +31,12 @@ __all__ = [
     "Level",
     "Link",
     "LinkGroup",
+    "Ports",
     "ScaleUp",
     "Tier",
     "TopologyError",
     "clos",
+    "compute_arrangements",
     "faces",
     "fat_tree",
     "rail_optimized",
@@ -53,6 +57,7 @@ _MODULES = {
     "shapes.rail": ("rail_optimized",),
     "shapes.scale_up": ("ScaleUp", "scale_up_mesh", "scale_up_switched", "scale_up_torus"),
     "shapes.torus": ("torus",),
+    "sharing": ("Arrangement", "Ports", "compute_arrangements"),
 }
 
 

@@ -95,8 +95,9 @@ class Fabric:
     """How nodes 0..nodes-1 are wired, as numbers; no size of it grows with the number of nodes.
 
     `bisection` is the bandwidth at the narrowest level between the worst two halves of the nodes over the bandwidth
-    of all node ports in one half, at most 1. `cross_rail_hops` is the least number of switches between two rails,
-    None where the network does not join rails (traffic between them goes through a node).
+    of all node ports in one half, at most 1. `rails_per_leaf` neighbouring rails share a leaf; `cross_rail_hops` is
+    the least number of switches between two rails that do not, None where the network does not join rails (traffic
+    between them goes through a node).
     """
 
     shape: str  # rail-optimized, fat-tree, clos, torus
@@ -110,6 +111,7 @@ class Fabric:
     bisection: float
     cross_rail_hops: int | None = 1
     grid: Grid | None = None  # of a torus
+    rails_per_leaf: int = 1
 
     @property
     def rails_are_disjoint(self) -> bool:
@@ -163,7 +165,7 @@ class Fabric:
         inside = next(level for level in self.levels if level.domain_of(one) == level.domain_of(other))
         if one == other:
             return 0
-        if rails[0] == rails[1]:
+        if rails[0] // self.rails_per_leaf == rails[1] // self.rails_per_leaf:
             return inside.hops
         return None if self.cross_rail_hops is None else max(inside.hops, self.cross_rail_hops)
 

@@ -95,6 +95,7 @@ def assemble(
     reserved: Reserved = 0,
     cage: int = 1,
     cross_rail_hops: int | None = 1,
+    rails_per_leaf: int = 1,
 ) -> Fabric:
     """The graph of nodes on leaves under the tiers of a layout."""
     leaf_radix, spine_radix, core_radix = per_tier(radix)
@@ -151,6 +152,7 @@ def assemble(
         levels=levels,
         bisection=min([1.0, *(level.share for level in levels[:-1] if level.count > 1)]),
         cross_rail_hops=cross_rail_hops,
+        rails_per_leaf=rails_per_leaf,
     )
 
 

@@ -19,7 +19,9 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
                                     "pools": train("dgx-b200", 64)}),
     "carbon-unknown": ("note", {"site": {"kind": "onprem", "location": "atlantis"}}),
     "fabric-unused": ("warning", {"pools": [{"name": "train", "machine": "dgx-h100", "nodes": 4}]}),
-    "fabric-rails-disjoint": ("note", {"pools": train("dgx-gb200", 72)}),
+    "fabric-rails-disjoint": ("note", {"pools": train("dgx-gb200", 72), "fabrics": [
+        {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700",
+         "pod": "rail"}]}),
     "fabric-split-domain": ("warning", {"pools": train("dgx-gb200", 72), "fabrics": [
         {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700",
          "leaf_down": 20}]}),

@@ -13,6 +13,7 @@ from supercloud.plan.model import FabricPlan
 
 ROCE = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}
 SHAPES: list[dict[str, Any]] = [{}, {"shape": "fat-tree"}, {"shape": "clos", "su": 3}]
+APART = {"leaf_rails": 1}
 INFINIBAND = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
 
 
@@ -29,15 +30,15 @@ def full(found: FabricPlan) -> int:
 
 # By hand: 8 leaves, so many uplinks each, spines of 128 ports (SN5600) or 64 (QM9700), a number that divides both.
 @pytest.mark.parametrize(("machine", "nodes", "of", "spines", "links"), [
-    ("dgx-h100", 17, ROCE, 2, 8 * 18),
+    ("dgx-h100", 17, ROCE | APART, 2, 8 * 18),
     ("dgx-h100", 31, ROCE, 2, 8 * 32),
     ("dgx-h100", 32, ROCE, 2, 8 * 32),
-    ("dgx-h100", 37, ROCE, 3, 8 * 39),
+    ("dgx-h100", 37, ROCE | APART, 3, 8 * 39),
     ("dgx-h100", 59, ROCE, 4, 8 * 60),
     ("dgx-h100", 61, ROCE, 4, 8 * 64),
-    ("mi300x-8gpu", 13, INFINIBAND, 2, 8 * 14),
+    ("mi300x-8gpu", 13, INFINIBAND | APART, 2, 8 * 14),
     ("mi300x-8gpu", 31, INFINIBAND, 4, 8 * 32),
-    ("dgx-h100", 17, ROCE | {"oversubscription": {"leaf": 2}}, 1, 8 * 9),
+    ("dgx-h100", 17, ROCE | APART | {"oversubscription": {"leaf": 2}}, 1, 8 * 9),
     ("dgx-h100", 31, INFINIBAND, 4, 8 * 32),  # the maker's unit: as printed
     ("dgx-h100", 95, INFINIBAND, 16, 24 * 32),
     ("dgx-h100", 128, INFINIBAND | {"oversubscription": {"leaf": 3}}, 6, 32 * 12),  # 11 uplinks would take 11 spines

@@ -32,6 +32,7 @@ rail = {
     "units": seldom(st.integers(5, 20)),
     "down": seldom(st.integers(1, 20)),
     "ports_per_rail": st.just(1) | st.integers(1, 2),
+    "rails_per_leaf": st.just(1) | st.integers(1, 4),
     "pod": st.sampled_from(["su", "rail"]),
     "pod_units": seldom(st.integers(1, 4)),
 }

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
+from typing import Literal
 
-from ...catalog import Catalog
+from ...catalog import Catalog, Machine, Rack
 from ...errors import Finding
 from ...primitives.quantity import Length, Quantity
 from ..model import Plan, RackPlan
 from .cures import nodes_within
 
 __all__ = ["CHECKS"]
+
+_WIDTHS = {"eia-19": "19-inch equipment (EIA-310)", "open-rack-21": "21-inch equipment (Open Rack)"}
+_FEEDS = {"ac": "cords to supplies of its own", "busbar": "a busbar"}
 
 
 def facility_value(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -115,6 +119,57 @@ def rack_door(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )  # fmt: skip
 
 
+def rack_accepts(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Machines in racks that are not made for them: complete products, other widths, another feed."""
+    for group in plan.facility.racks if plan.facility else ():
+        rack = group.rack
+        if rack is None or not group.pool or group.limited_by == "product":
+            continue
+        machine = plan.pool(group.pool).machine
+        reason = _refusal(rack, machine)
+        if not reason:
+            continue
+        index = [pool.name for pool in plan.spec.pools].index(group.pool)
+        path = f"pools[{index}].rack.type" if plan.spec.pools[index].rack else "facility.rack.type"
+        fitting = [item.name for item in map(catalog.rack, catalog.names("racks")) if not _refusal(item, machine)]
+        level: Literal["error", "warning"] = "error" if rack.complete else "warning"
+        cure = f"take {' or '.join(fitting)}" if fitting else "take another rack"
+        yield Finding("rack-accepts", level, path, reason, cure)
+
+
+def rack_complete(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Switches and servers without a rack, as that of the nodes is sold with all that is in it."""
+    facility = plan.spec.facility
+    if facility is None or plan.facility is None:
+        return
+    name = facility.management.type or (facility.rack.type if facility.rack else None)
+    if name is None or name not in catalog.names("racks") or not catalog.rack(name).complete:
+        return
+    if any(fabric.tiers for fabric in plan.fabrics) or plan.servers or plan.facility.service:
+        fitting = [item.name for item in map(catalog.rack, catalog.names("racks")) if "ac" in item.feeds]
+        yield Finding(
+            "rack-complete", "warning", "facility.management.type",
+            f"a {name} comes with all that is in it: switches, servers and service machines have no rack",
+            f"set facility.management.type: {' or '.join(fitting)}",
+        )  # fmt: skip
+
+
+def _refusal(rack: Rack, machine: Machine) -> str:
+    """Why a rack does not take a machine; empty where it does, or nobody knows."""
+    body = machine.body
+    if rack.complete:
+        return f"a {rack.name} comes with all that is in it: it takes no {machine.name}"
+    if rack.mounts and body.mount and body.mount not in rack.mounts:
+        return f"{machine.name} is {_WIDTHS[body.mount]}, a {rack.name} takes {_words(rack.mounts, _WIDTHS)}"
+    if rack.feeds and body.fed and body.fed not in rack.feeds:
+        return f"{machine.name} is fed by {_FEEDS[body.fed]}, a {rack.name} by {_words(rack.feeds, _FEEDS)}"
+    return ""
+
+
+def _words(values: Iterable[str], of: Mapping[str, str]) -> str:
+    return " and ".join(of[value] for value in values)
+
+
 def rack_size_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Things of unknown height in racks."""
     for name in plan.facility.unsized if plan.facility and plan.facility.racks else ():
@@ -184,4 +239,14 @@ def _corners(racks: list[RackPlan]) -> list[RackPlan]:
     return ends
 
 
-CHECKS = (facility_value, rack_door, rack_floor, rack_power, rack_reach, rack_size_unknown, rack_weight)
+CHECKS = (
+    facility_value,
+    rack_accepts,
+    rack_complete,
+    rack_door,
+    rack_floor,
+    rack_power,
+    rack_reach,
+    rack_size_unknown,
+    rack_weight,
+)

@@ -9,7 +9,7 @@ from .model import CloudPlan
 
 __all__ = ["Impact", "judged_impact"]
 
-Impact = Literal["adds", "removes", "changes", "replaces"]
+Impact = Literal["adds", "removes", "changes", "recables", "replaces"]
 
 _NAME = re.compile(r"\[[^\]]*\]")
 

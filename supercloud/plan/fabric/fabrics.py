@@ -103,6 +103,10 @@ def _fabric(
         return FabricPlan(fabric.name, fabric.kind, "managed", names, adapter.speed, rails, planes, (), {}, None)
     if fabric.shape == "torus":
         return _torus(fabric, path, names, sum(pool.nodes for pool in members), adapter, problems)
+    if fabric.leaf_rails and fabric.shape not in (None, "rail-optimized"):
+        problems.error("fabric-rails", f"{path}.leaf_rails", f"a leaf of a {fabric.shape} has all rails of its nodes",
+                       "remove leaf_rails, or set shape: rail-optimized")  # fmt: skip
+        return None
     switches = _switches(fabric, path, catalog, problems)
     if switches is None:
         return None

@@ -55,7 +55,8 @@ def leaves_of(
     services: Sequence[Service], speed: Rate,
 ) -> Leaves:  # fmt: skip
     """The rule for a fabric whose leaves the spec leaves open. Raises TopologyError where no leaf is large enough."""
-    if fabric.shape != "rail-optimized" or role == "compute" or fabric.su or fabric.leaf_down:
+    shared = (fabric.leaf_rails or 1) > 1  # no reference design
+    if fabric.shape != "rail-optimized" or role == "compute" or fabric.su or fabric.leaf_down or shared:
         return Leaves()
     asked = fabric.leaf_up or "oversubscription" in fabric.model_fields_set or fabric.tiers == 1
     if role == "storage" and design and design.storage_uplinks and design.radix in (None, radix) and not asked:

@@ -8,6 +8,8 @@ from typing import Literal
 from ...catalog import Cable, Switch
 from ...primitives.nodes import HostRange
 from ...primitives.quantity import Rate
+from ...topology import Fabric as Wiring
+from ...topology.links import NodeLinks
 
 __all__ = ["FabricPlan", "Service", "SwitchTier"]
 
@@ -97,6 +99,12 @@ class FabricPlan:
     """Cables and transceivers of the catalog, read when they are first asked for."""
     guids: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
     """InfiniBand: device -> GUID, of a switch its own, of an adapter that of its port."""
+
+    @property
+    def leaf_rails(self) -> int:
+        """Rails of a node on one leaf; all of them where leaves have whole nodes."""
+        hosts = self.wiring.link_groups[0] if isinstance(self.wiring, Wiring) and self.wiring.link_groups else None
+        return hosts.nics_per_side if isinstance(hosts, NodeLinks) else 1
 
     def switches(self, tier: str) -> int:
         """Switches of a tier, 0 where it has none."""

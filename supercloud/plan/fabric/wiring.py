@@ -15,6 +15,7 @@ from ..model import Service
 from ..problems import Problems
 from .apart import leaves_apart
 from .leaf_rules import asks_of, grown, leaves_of, most_under_one
+from .shared_leaves import SmallFabric, is_open, is_small, select_fewest_switches
 
 __all__ = ["build", "even_uplinks", "rack_nodes", "spines_for", "with_room"]
 
@@ -22,7 +23,7 @@ __all__ = ["build", "even_uplinks", "rack_nodes", "spines_for", "with_room"]
 def reference_unit(fabric: Fabric, machine: Machine, radix: int) -> ScalableUnit | None:
     """The maker's scalable unit, where the leaves are those it is drawn for and the user does not say otherwise."""
     unit = machine.scalable_unit
-    if unit is None or fabric.su or fabric.leaf_down:
+    if unit is None or fabric.su or fabric.leaf_down or (fabric.leaf_rails or 1) > 1:
         return None
     return unit if unit.radix in (None, radix) else None
 
@@ -101,12 +102,14 @@ def build(
 
         return _evened(racks, None, False, free, spines, lambda found: None)
     rule = leaves_of(fabric, role, nodes, rails, planes, radix[0], machine.scalable_unit, services, speed)
+    sharing = fabric.leaf_rails or 1
     down = rule.down or fabric.leaf_down or (unit.leaf_down if unit else None)
     if down is None and fabric.su is None and machine.domain_nodes > 1:
         # a leaf takes whole scale-up domains, so that none is split over two of them
-        whole = most_down(radix[0], ratio[0])
-        down = whole // machine.domain_nodes * machine.domain_nodes or None
-    size = rule.unit or fabric.su or (unit.nodes if unit else _only_unit(nodes, radix[0], ratio[0], down))
+        whole = most_down(radix[0], ratio[0]) // sharing
+        down = whole // machine.domain_nodes * machine.domain_nodes * sharing or None
+    only = _only_unit(nodes, most_down(radix[0], ratio[0]) // sharing, down)
+    size = rule.unit or fabric.su or (unit.nodes if unit else only)
 
     def rail(units: int | None, uplinks: int | None, spines: int | None) -> Wiring:
         return rail_optimized(
@@ -117,6 +120,7 @@ def build(
             units=units,
             down=down,
             uplinks=uplinks or rule.uplinks or fabric.leaf_up,
+            rails_per_leaf=sharing,
             planes=planes,
             tiers=fabric.tiers,
             pod=fabric.pod or (unit.pod if unit and unit.pod else "su"),
@@ -128,9 +132,17 @@ def build(
 
     kept = unit and ratio[0] == 1  # the maker's units are drawn without oversubscription
     free = free and not (kept or fabric.su or fabric.leaf_down or rule.unit or rule.uplinks)
-    least = max(rule.units or 0, least or 0) or None
-    return _evened(rail, least, more, free, spines,
-                   lambda found: next(axis.size for axis in found.tiers[0].axes if axis.name == "su"))  # fmt: skip
+
+    def apart() -> Wiring:
+        return _evened(rail, max(rule.units or 0, least or 0) or None, more, free, spines,
+                       lambda found: next(axis.size for axis in found.tiers[0].axes if axis.name == "su"))  # fmt: skip
+
+    if not (is_open(fabric, role) and is_small(nodes, unit, radix[0], ratio[0])):
+        return apart()
+    small = SmallFabric(
+        nodes, rails, planes, machine.domain_nodes, ports, ratio, reserved, cage, fabric.leaf_rails
+    )  # fmt: skip
+    return select_fewest_switches(small, apart, spines, least)
 
 
 def _evened(
@@ -194,9 +206,9 @@ def _free(wiring: Wiring) -> int:
     return wiring.tiers[0].radix - sum(group.count for group in wiring.link_groups)
 
 
-def _only_unit(nodes: int, radix: int, ratio: float, down: int | None) -> int | None:
+def _only_unit(nodes: int, most: int, down: int | None) -> int | None:
     """All nodes as one unit where a leaf has room for more and no reference design asks for whole leaves."""
-    return nodes if down is None and nodes < most_down(radix, ratio) else None
+    return nodes if down is None and nodes < most else None
 
 
 def rack_nodes(fabric: Fabric, path: str, rails: int, spec: ClusterSpec, problems: Problems) -> int | None:

@@ -150,7 +150,7 @@ def _groups(
     kind = shared.type or (facility.rack.type if facility.rack else None)
     where = "facility.management.type" if shared.type else "facility.rack.type"
     rack = Known(facility, catalog, problems if shared.type else quiet).rack(kind, where) if kind else None
-    if rack is None:
+    if rack is None or rack.complete:
         return tuple(groups)
     # switches and servers stand no denser than nodes: the hall's power and cooling reach no further; and among cold
     # plates, which they do not have, no denser than air takes

@@ -28,7 +28,7 @@ class RackGroup:
     units: int
     """Rack units used in a full rack."""
     limited_by: str
-    """What ended the filling: units, power, weight, declared, product."""
+    """What ended the filling: units, power, weight, declared, reference (the maker's architecture), product."""
     kind: Literal["compute", "network", "storage"] = "compute"
     """``network`` racks also hold service machines."""
     weight: Mass | None = None

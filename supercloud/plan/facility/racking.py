@@ -99,7 +99,8 @@ def air_reach(catalog: Catalog) -> Power | None:
 def node_group(
     pool: PoolPlan, choice: RackChoice | None, path: str, known: Known, circuits: Power | None = None
 ) -> RackGroup | None:
-    """Racks of one pool: whole rack products, the number per rack that was declared, or as many as fit.
+    """Racks of one pool: whole rack products, the number per rack that was declared, that of the reference
+    architecture, or as many as fit.
 
     ``circuits`` is what those of a rack carry: it ends the filling, and is no limit to a number that was declared.
     """
@@ -137,7 +138,8 @@ def node_group(
         )
         known.problems.error("rack-fit", path, reason, "set facility.rack.nodes, or take another rack")
         return None
-    per_rack = choice.nodes or (most.count if most else 1)
+    usual = _usual(machine, most.count) if most else None
+    per_rack = choice.nodes or usual or (most.count if most else 1)
     if on_busbar and choice.nodes is None and machine.body.units:
         while per_rack > 1 and per_rack * machine.body.units + _shelf_room(used * per_rack, known) > room:
             per_rack -= 1
@@ -162,7 +164,7 @@ def node_group(
         per_rack,
         power * per_rack,
         (machine.body.units or 0) * per_rack,
-        "declared" if choice.nodes else most.limited_by if most else "",
+        "declared" if choice.nodes else "reference" if usual else most.limited_by if most else "",
         weight=weight * per_rack if weight else None,
         limit=limit,
         heat=heat * per_rack,
@@ -197,6 +199,12 @@ def _product_group(pool: PoolPlan, cooling: str, known: Known) -> RackGroup:
         shelves=product.power_shelves,
         shelf_power=product.shelf_power,
     )
+
+
+def _usual(machine: Machine, most: int) -> int | None:
+    """The most nodes of a rack that the maker's reference architecture shows and that fit; None where none does."""
+    shown = machine.scalable_unit.nodes_per_rack if machine.scalable_unit else ()
+    return max((count for count in shown if count <= most), default=None)
 
 
 def _over(machine: Machine, count: int, rack: Rack, room: int, limit: Power | None, each: Power) -> str:

@@ -27,6 +27,7 @@ def rail_optimized(
     down: int | None = None,
     uplinks: int | None = None,
     ports_per_rail: int = 1,
+    rails_per_leaf: int = 1,
     planes: int = 1,
     tiers: int | None = None,
     pod: Literal["su", "rail"] = "su",
@@ -39,8 +40,9 @@ def rail_optimized(
     """Wire nodes so that each rail of an SU has leaves of its own, all of them there even if the last SU is short.
 
     `radix` counts ports at link speed. Per plane a node has `rails * ports_per_rail` ports. `unit` is the nodes of
-    an SU (as many as one leaf takes, unless given) and `units` the SUs built (as many as needed). A leaf has `down`
-    ports for nodes and `uplinks` (half and half, unless given or oversubscribed). `tiers` is 1 (a leaf per rail and
+    an SU (as many as one leaf takes, unless given) and `units` the SUs built (as many as needed). `rails_per_leaf`
+    neighbouring rails share a leaf: it divides `rails`, and all of them on one leaf is a fat-tree. A leaf has `down`
+    ports for nodes and `uplinks` (half and half, unless given or oversubscribed). `tiers` is 1 (leaves and
     nothing else), 2 or 3, or the fewest that do. A pod holds all rails of `pod_units` SUs ("su") or one rail of
     them ("rail"): then rails meet in the core only, and with one SU not at all (`Fabric.rails_are_disjoint`).
     `spines` per pod and `pod_units` replace what the rules choose. `reserved` leaf ports per plane are kept for
@@ -49,50 +51,57 @@ def rail_optimized(
     Raises TopologyError, with the numbers and what would fit.
     """
     require(1, nodes=nodes, rails=rails, unit=unit, units=units, down=down, uplinks=uplinks)
-    require(1, ports_per_rail=ports_per_rail, planes=planes, tiers=tiers)
+    require(1, ports_per_rail=ports_per_rail, planes=planes, tiers=tiers, rails_per_leaf=rails_per_leaf)
     require(1, cage=cage)
+    if rails % rails_per_leaf:
+        fitting = [number for number in range(1, rails + 1) if rails % number == 0]
+        raise TopologyError(
+            f"{rails} rails do not share leaves {rails_per_leaf} by {rails_per_leaf}",
+            f"take {', '.join(map(str, fitting[:-1]))}{' or ' * (len(fitting) > 1)}{fitting[-1]} rails a leaf",
+        )
     if pod not in ("su", "rail"):
         raise TopologyError(f"pod is {pod!r}", "a pod is of an 'su' or of a 'rail'")
     leaf_radix, spine_radix, core_radix = per_tier(radix)
     leaf_ratio, spine_ratio = per_step(oversubscription)
     by_hand = down is not None or uplinks is not None or spines is not None or tiers == 1
+    sides, each = rails // rails_per_leaf, ports_per_rail * rails_per_leaf  # leaves of a node, its ports on one
     down, up = leaf_ports(
         leaf_radix,
         leaf_ratio,
         down=down,
         uplinks=uplinks,
-        step=ports_per_rail,
-        wanted=unit * ports_per_rail if unit else None,
+        step=each,
+        wanted=unit * each if unit else None,
         alone=tiers == 1,
     )
     asked = unit
-    unit = unit or down // ports_per_rail
-    block = min(unit, down // ports_per_rail)
+    unit = unit or down // each
+    block = min(unit, down // each)
     needed = -(-nodes // unit)
     units = units or needed
     if units < needed:
         raise TopologyError(f"{nodes} nodes do not fit {units} SU of {unit}", f"build {needed} SU")
     by_rail = pod == "rail" or tiers == 1
-    sections = rails if by_rail else 1
+    sections = sides if by_rail else 1
     blocks = -(-unit // block)
 
     def limit(radix: int, ratio: float) -> int:
         """The most nodes at another radix and leaf oversubscription."""
-        most = most_down(radix, ratio) // ports_per_rail
+        most = most_down(radix, ratio) // each
         size = asked or most
         if most < 1:
             return 0
         upper = Upper(radix, radix, spine_ratio, tiers, pod_units)
-        return size * upper.max_units(tiers or 3, Units(1, -(-size // most) * rails // sections, sections, most))
+        return size * upper.max_units(tiers or 3, Units(1, -(-size // most) * sides // sections, sections, most))
 
     upper = Upper(spine_radix, core_radix, spine_ratio, tiers, pod_units, spines)
-    leaves, nics = Units(units, blocks * rails // sections, sections, up), rails * ports_per_rail
+    leaves, nics = Units(units, blocks * sides // sections, sections, up), rails * ports_per_rail
     alternatives = []
-    if not by_rail and upper.max_units(3, Units(units, blocks, rails, up)) >= units:
+    if not by_rail and upper.max_units(3, Units(units, blocks, sides, up)) >= units:
         alternatives.append("or pods of one rail")
     check_fit(nodes, nics, unit, leaves, upper, radix, None if by_hand else limit, *alternatives)
     layout = upper.lay_out(leaves)
-    su, rail, leaf = Axis("su", units), Axis("rail", rails), Axis("leaf", blocks)
+    su, rail, leaf = Axis("su", units), Axis("rail", sides), Axis("leaf", blocks)
     hosts = NodeLinks(
         "node",
         "leaf",
@@ -101,8 +110,8 @@ def rail_optimized(
         nics=nics,
         unit=unit,
         block=block,
-        sides=rails,
-        unit_stride=blocks if by_rail else rails * blocks,
+        sides=sides,
+        unit_stride=blocks if by_rail else sides * blocks,
         side_stride=units * blocks if by_rail else blocks,
         leaves=leaves.total,
     )
@@ -118,5 +127,6 @@ def rail_optimized(
         rails=rails,
         reserved=reserved,
         cage=cage,
-        cross_rail_hops=meeting[layout.tiers] if rails > 1 else 1,
+        cross_rail_hops=meeting[layout.tiers] if sides > 1 else 1,
+        rails_per_leaf=rails_per_leaf,
     )

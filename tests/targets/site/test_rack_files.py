@@ -24,7 +24,7 @@ scheduler: {kind: slurm, version: "25.11"}
 pools:
   - {name: train, machine: dgx-gb200, nodes: 72, fabrics: [compute]}
   - {name: prep, machine: dgx-h100, nodes: 7, rack: {type: eia-48u, nodes: 4, pdu: raritan-px3-5878i2r, pdus: 3}}
-fabrics: [{name: compute, kind: infiniband, shape: rail-optimized, switch: nvidia-qm9700}]
+fabrics: [{name: compute, kind: infiniband, shape: rail-optimized, switch: nvidia-qm9700, leaf_rails: 1}]
 facility:
   rack: {type: eia-48u}
   machines: [{name: ufm, machine: nvidia-ufm-appliance, count: 2}]

@@ -14,7 +14,7 @@ __all__ = ["CHECKS"]
 
 _POOL = ("capacity", "disk", "zones", "min", "initial", "placement", "local", "domain")
 _NETWORK = ("id", "subnets", "cidrs", "access", "closed")
-_SCHEDULER = ("machine", "disk", "state", "public", "login", "managed_database", "system")
+_SCHEDULER = ("disk", "state", "public", "login", "managed_database", "system")
 _STORAGE = ("deployment", "options")
 _HOST = ("address",)
 _OF_ONES_OWN = {
@@ -60,6 +60,8 @@ def _physical(plan: Plan) -> Iterator[str]:
     for index, item in enumerate(spec.storage):
         kind = "servers" if own.get(item.name) == "servers" else "storage"
         said += _said(f"storage[{index}]", item, _OF_ONES_OWN[kind])
+    if spec.scheduler.kind == "kubernetes":
+        said += _said("scheduler", spec.scheduler, ("machine",))
     if spec.scheduler.kind == "slurm":
         for index, host in enumerate(spec.scheduler.controllers):
             said += _said(f"scheduler.controllers[{index}]", host, _HOST)

@@ -29,26 +29,28 @@ def named(plan: Plan) -> Iterator[Named]:
     assert networks is not None
     seen: set[str] = set()
     database = (plan.scheduler.database,) if plan.scheduler.database else ()
+    machines = {name for run in networks.machines if run.addresses for name in run.hosts}
     for host in (*plan.scheduler.controllers, *database):
         if host.name not in seen:
             seen.add(host.name)
-            yield Named(host.name, host.address, "", host.name)
+            # a service machine asks for its address, and is given that of the controller it is
+            yield Named(host.name, host.address, "in-band" if host.name in machines else "", host.name)
     for pool in plan.pools:
         for index, name in enumerate(pool.hosts):
             yield Named(name, pool.addresses[index], "in-band", name)
     for group in plan.servers:
         for index, name in enumerate(group.hosts):
             yield Named(name, group.addresses[index], "in-band", name)
-    for machines in networks.machines:
-        for index, name in enumerate(machines.hosts if machines.addresses else ()):
-            if machines.addresses and name not in seen:  # a controller on one of them has the address it was given
-                yield Named(name, machines.addresses[index], "in-band", name)
+    for run in networks.machines:
+        for index, name in enumerate(run.hosts if run.addresses else ()):
+            if run.addresses and name not in seen:  # a controller on one of them has the address it was given
+                yield Named(name, run.addresses[index], "in-band", name)
     for fabric in plan.fabrics:
         for end in server_ends(fabric, networks.served(fabric.name)):
             yield Named(end.name, end.address, "", end.name)
-    for run in networks.bmcs:
-        for index, (name, node) in enumerate(zip(run.names, run.owners, strict=True)):
-            yield Named(name, run.addresses[index], "bmc", node)
+    for bmcs in networks.bmcs:
+        for index, (name, node) in enumerate(zip(bmcs.names, bmcs.owners, strict=True)):
+            yield Named(name, bmcs.addresses[index], "bmc", node)
     for switches in networks.switches:
         for index in range(switches.tier.count):
             name = switches.name(index)

@@ -1,0 +1,104 @@
+"""Rails that share a leaf: which arrangements of a small rail-optimized fabric there are, those with the fewest
+switches first.
+
+With a leaf for each rail a fabric of eight rails has eight leaves, however few its nodes. NVIDIA DGX BasePOD
+(RA-11127-001 V5) joins up to eight DGX H100 by one switch of 64 ports. All counts are of one plane and of at most two
+tiers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .errors import require
+from .tiers import ports_up
+
+__all__ = ["Arrangement", "Ports", "compute_arrangements"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """What the leaves of one plane must offer, and of what switches they are made."""
+
+    leaf_radix: int
+    spine_radix: int
+    oversubscription: float = 1.0  # ports down per port up of a leaf
+    reserved: int = 0  # leaf ports for what is no node
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """Leaves of one size under the fewest spines that join them."""
+
+    rails_per_leaf: int
+    unit: int  # nodes on the same leaves
+    uplinks: int  # of a leaf; 0 where there is one leaf and nothing above it
+    leaves: int
+    spines: int
+
+    @property
+    def switches(self) -> int:
+        return self.leaves + self.spines
+
+
+def compute_arrangements(
+    nodes: int, rails: int, ports: Ports, *, domain: int = 1, rails_per_leaf: int | None = None
+) -> list[Arrangement]:
+    """Every arrangement of the rails of so many nodes, best first: few switches, few rails on a leaf, few leaves.
+
+    Nodes of a scale-up `domain` are not spread over different leaves. `rails_per_leaf` leaves only those with so many
+    rails on a leaf. Uplinks are no fewer than the oversubscription asks for, and spread evenly over the spines.
+
+    Raises TopologyError for numbers below 1.
+    """
+    require(1, nodes=nodes, rails=rails, leaf_radix=ports.leaf_radix, spine_radix=ports.spine_radix, domain=domain)
+    require(1, rails_per_leaf=rails_per_leaf)
+    found: list[Arrangement] = []
+    if rails_per_leaf in (None, rails) and nodes * rails + ports.reserved <= ports.leaf_radix:
+        found.append(Arrangement(rails, ports.leaf_radix // rails, 0, 1, 0))
+    for sharing in range(1, rails + 1):
+        if rails % sharing == 0 and rails_per_leaf in (None, sharing):
+            found += _two_tiers(nodes, rails, sharing, ports, domain)
+    return sorted(found, key=lambda item: (item.switches, item.rails_per_leaf, item.leaves, -item.unit))
+
+
+def _two_tiers(nodes: int, rails: int, sharing: int, ports: Ports, domain: int) -> Iterator[Arrangement]:
+    """Leaves with so many rails: for each number of leaves the largest unit, and smaller ones that need fewer spines.
+
+    A large unit leaves room to grow without moving a cable."""
+    down = ports.leaf_radix
+    while down and down + ports_up(down, ports.oversubscription) > ports.leaf_radix:
+        down -= 1
+    most = down // sharing
+    if domain > 1 and not nodes <= most < domain:
+        most = most // domain * domain
+    if most < 1:
+        return
+    for units in range(-(-nodes // most), nodes + 1):
+        least = -(-nodes // units)
+        if domain > 1 and units > 1:
+            least = -(-least // domain) * domain
+        if -(-nodes // least) != units:
+            continue  # the same as with fewer units
+        leaves = units * rails // sharing
+        largest = most if units == -(-nodes // most) else -(-nodes // (units - 1)) - 1
+        step = domain if domain > 1 and units > 1 else 1
+        fewest: int | None = None
+        for unit in range(largest // step * step, least - 1, -step):
+            upper = _spines(leaves, nodes * rails, unit * sharing, ports)
+            if upper and (fewest is None or upper[0] < fewest):
+                fewest = upper[0]
+                yield Arrangement(sharing, unit, upper[1], leaves, upper[0])
+
+
+def _spines(leaves: int, links: int, down: int, ports: Ports) -> tuple[int, int] | None:
+    """The fewest spines for leaves with so many ports down, and the uplinks of a leaf; None where none will do."""
+    least = ports_up(down, ports.oversubscription)
+    room = (leaves * ports.leaf_radix - links - ports.reserved) // leaves
+    most = min(ports.leaf_radix - down, room)
+    for spines in range(max(1, -(-leaves * least // ports.spine_radix)), most + 1):
+        uplinks = -(-least // spines) * spines
+        if uplinks <= most and leaves * uplinks <= spines * ports.spine_radix:
+            return spines, uplinks
+    return None

@@ -1,0 +1,73 @@
+"""`supercloud init` plans what it writes, for any machine and number of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from supercloud.catalog import Catalog
+from supercloud.cli.init import list_ways, write_first_without_errors
+from supercloud.errors import InputError
+from supercloud.plan.resolve import resolve
+from supercloud.spec.loader import loads
+
+Cli = Callable[..., tuple[int, str, str]]
+FACTS = Catalog.default()
+NODES = (1, 2, 8, 64, 512, 4096)
+# Machines that servers are made of: no cluster is made of them alone.
+NO_NODES = {"management-server", "nvidia-ufm-appliance"}
+
+
+@pytest.mark.parametrize("machine", FACTS.names("machines"))
+def test_any_number_of_any_machine_is_planned_or_refused_in_one_line(machine: str) -> None:
+    of = FACTS.machine(machine)
+    for nodes in NODES:
+        fixed = {"name": "pod1", "machine": machine, "nodes": nodes, "provider": of.provider, "scheduler": "slurm",
+                 "version": FACTS.names("slurm")[-1]}  # fmt: skip
+        try:
+            ways = [fixed | way for way in list_ways(FACTS, of, None, None)]
+            text, _ = write_first_without_errors(ways, "cluster.yaml", FACTS)
+        except InputError as error:
+            assert "\n" not in str(error) and machine in str(error)
+            assert of.provider != "onprem" or machine in NO_NODES, (
+                "every machine of a hall can be ordered in any number"
+            )
+            continue
+        assert not resolve(loads(text, "cluster.yaml"), FACTS).errors
+        assert f"nodes: {nodes}\n" in text
+
+
+def test_a_switch_that_cannot_join_so_many_is_not_taken(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    assert cli("init", file, "--machine", "dgx-gb300", "--nodes", 1152)[0] == 0
+    code, out, _ = cli("plan", file)
+    assert code == 0 and "switch: nvidia-q3200-ra" not in file.read_text()
+    assert "64 racks of 18 nodes in gb300-nvl72" in out and " in no rack" not in out
+
+
+@pytest.mark.parametrize(("machine", "per_rack"), [("dgx-h100", 4), ("dgx-h200", 4), ("dgx-b200", 2), ("dgx-b300", 4)])
+def test_racks_are_filled_as_the_reference_architecture_shows(
+    machine: str, per_rack: int, cli: Cli, tmp_path: Path
+) -> None:
+    file = tmp_path / "cluster.yaml"
+    assert cli("init", file, "--machine", machine)[0] == 0
+    assert f"racks of {per_rack} nodes in eia-48u" in cli("plan", file)[1]
+
+
+def test_what_is_open_is_said_in_one_line(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    cli("init", file, "--machine", "dgx-h100", "--nodes", 512)
+    text = file.read_text()
+    file.write_text(text.replace("  rack: {type: eia-48u}\n", "  cooling: {kind: air}\n"))
+    code, out, err = cli("plan", file)
+    (line,) = (line for line in out.splitlines() if line.startswith("open"))
+    assert "512 nodes and 320 switches in no rack; 12288 cables have no length" in line and code == 0
+    assert "no problems found" not in err
+
+
+def test_a_network_of_a_cloud_is_called_as_specs_call_it(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    assert cli("init", file, "--machine", "a3-megagpu-8g", "--region", "us-central1")[0] == 0
+    assert "kind: gpudirect-tcpx" in file.read_text()

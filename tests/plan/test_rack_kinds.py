@@ -1,0 +1,72 @@
+"""A rack takes what it is made for: what is sold complete is ordered for nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from plan.test_resolve import planned, train
+
+from supercloud.catalog import Catalog
+from supercloud.errors import Finding
+from supercloud.plan.model import Plan
+
+
+def hall(machine: str, rack: dict[str, Any], nodes: int = 36, **more: Any) -> Plan:
+    return planned(pools=train(machine, nodes), facility={"rack": rack, "cooling": {"kind": "direct-liquid"}} | more)
+
+
+def about(plan: Plan, check: str) -> list[Finding]:
+    return [finding for finding in plan.findings if finding.check == check]
+
+
+def test_complete_racks_are_not_ordered_for_switches() -> None:
+    plan = hall("dgx-gb200", {"type": "gb200-nvl72"}, floor="2000 kg")
+    assert plan.facility and [(group.kind, group.count) for group in plan.facility.racks] == [("compute", 2)]
+    assert not plan.errors
+    (said,) = about(plan, "rack-complete")
+    assert said.path == "facility.management.type" and "eia-48u" in said.hint
+    cured = hall("dgx-gb200", {"type": "gb200-nvl72"}, management={"type": "eia-48u"})
+    assert cured.facility and [group.kind for group in cured.facility.racks] == ["compute", "network"]
+    assert not about(cured, "rack-complete")
+
+
+def test_a_complete_rack_takes_no_other_machine() -> None:
+    (said,) = about(hall("dgx-h100", {"type": "gb200-nvl72", "nodes": 4}), "rack-accepts")
+    assert said.level == "error" and said.hint == "take eia-42u or eia-48u or eia-52u"
+
+
+@pytest.mark.parametrize(("machine", "rack", "words"), [
+    ("dgx-h100", "orv3-48u", "dgx-h100 is 19-inch equipment (EIA-310), a orv3-48u takes 21-inch equipment"),
+    ("dgx-h100", "orv3-44ou", "dgx-h100 is fed by cords to supplies of its own, a orv3-44ou by a busbar"),
+    ("mi300x-8gpu", "orv3-48u", "mi300x-8gpu is fed by cords"),
+    ("dgx-h100", "eia-48u", ""),
+    ("mi325x-8gpu", "orv3-48u", ""),  # nobody sourced how it is fed
+])  # fmt: skip
+def test_width_and_feed_are_compared(machine: str, rack: str, words: str) -> None:
+    found = about(hall(machine, {"type": rack, "nodes": 2}), "rack-accepts")
+    assert [finding.level for finding in found] == ["warning"] * bool(words)
+    assert all(finding.problem.startswith(words) for finding in found)
+
+
+def test_every_rack_of_the_catalog_says_what_it_accepts() -> None:
+    facts = Catalog.default()
+    for name in facts.names("racks"):
+        rack = facts.rack(name)
+        assert rack.complete or (rack.mounts and rack.feeds), name
+        assert (rack.busbar != "none") == ("busbar" in rack.feeds or rack.complete), name
+
+
+@pytest.mark.parametrize(("machine", "rack", "per_rack", "by"), [
+    ("dgx-h100", {"type": "eia-48u"}, 4, "reference"),
+    ("dgx-b200", {"type": "eia-48u"}, 2, "reference"),
+    ("dgx-h100", {"type": "eia-48u", "power": "30 kW"}, 2, "reference"),
+    ("dgx-h100", {"type": "eia-48u", "nodes": 6}, 6, "declared"),
+    ("dgx-a100", {"type": "eia-48u"}, 8, "units"),
+])  # fmt: skip
+def test_racks_hold_what_the_reference_architecture_shows(
+    machine: str, rack: dict[str, Any], per_rack: int, by: str
+) -> None:
+    plan = planned(pools=train(machine, 16), facility={"rack": rack})
+    assert plan.facility
+    assert (plan.facility.racks[0].nodes_per_rack, plan.facility.racks[0].limited_by) == (per_rack, by)

@@ -1,0 +1,78 @@
+"""Controllers with a machine stand in a rack, draw power, have cables, a baseboard controller and an address."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from plan.test_resolve import planned
+
+from supercloud.plan.cabling.cables import cables_of
+from supercloud.plan.model import Plan
+from supercloud.targets import render
+
+FABRICS = [
+    {"name": "in-band", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn4600c"},
+    {"name": "management", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn2201",
+     "joins": {"fabric": "in-band", "links": 2}},
+]  # fmt: skip
+SLURM = {"kind": "slurm", "version": "25.11", "machine": "management-server",
+         "controllers": [{"name": "ctl-01"}, {"name": "ctl-02"}], "database": {"name": "db-01"}}  # fmt: skip
+KUBERNETES = {"kind": "kubernetes", "version": "1.34", "machine": "management-server",
+              "controllers": [{"name": f"cp-{number:02d}"} for number in (1, 2, 3)]}  # fmt: skip
+
+
+def site(scheduler: dict[str, Any], **more: Any) -> Plan:
+    pools = [{"name": "train", "machine": "dgx-h100", "nodes": 4, "fabrics": ["in-band", "management"]}]
+    return planned(pools=pools, fabrics=FABRICS, scheduler=scheduler, facility={"rack": {"type": "eia-48u"}} | more)
+
+
+@pytest.mark.parametrize(("scheduler", "names"), [
+    (SLURM, ["ctl-01", "ctl-02", "db-01"]), (KUBERNETES, ["cp-01", "cp-02", "cp-03"]),
+])  # fmt: skip
+def test_hosts_of_the_scheduler_are_in_every_list(scheduler: dict[str, Any], names: list[str]) -> None:
+    plan = site(scheduler)
+    assert not plan.errors and plan.facility and plan.networks
+    assert sum(group.count for group in plan.facility.service) == len(names)
+    racked = render(plan, "racks")["contents.csv"]
+    hosts = render(plan, "hosts")
+    cabled = [{str(name) for devices in cables_of(plan, fabric).devices for name in devices.names}
+              for fabric in plan.fabrics]  # fmt: skip
+    for name in names:
+        assert f",{name}," in racked
+        assert hosts["hosts"].count(f" {name}\n") == 1
+        assert f"\n{name}," in hosts["dhcp-hosts"] and f"\nbmc-{name}," in hosts["dhcp-hosts"]
+        assert all(name in found for found in cabled)
+    services = {fabric.name: {item.name: item.links for item in fabric.services} for fabric in plan.fabrics}
+    for group in {name.rpartition("-")[0] for name in names}:
+        count = sum(name.startswith(group) for name in names)
+        assert (services["in-band"][group], services["management"][group]) == (2 * count, count)
+    addresses = {host.name: host.address for host in plan.scheduler.controllers}
+    for name, address in addresses.items():
+        assert f"\n{name},{address}\n" in hosts["dhcp-hosts"]
+
+
+def test_specs_without_a_machine_stay_as_they_were() -> None:
+    plan = site({key: value for key, value in SLURM.items() if key != "machine"})
+    assert not plan.errors and plan.facility and not plan.facility.service
+
+
+def test_a_host_that_is_a_declared_machine_is_counted_once() -> None:
+    plan = site(SLURM, machines=[{"name": "ctl", "machine": "management-server", "count": 4}])
+    assert plan.facility and [(group.name, group.count) for group in plan.facility.service] == [("ctl", 4), ("db", 1)]
+
+
+@pytest.mark.parametrize(("names", "path", "hint"), [
+    (["ctl1"], "scheduler.controllers[0].name", "call it ctl-01, and so on"),
+    (["head"], "scheduler.controllers[0].name", "call it head-01, and so on"),
+    (["ctl-01", "ctl-03"], "scheduler.controllers[1].name", "number them so, or declare all of them"),
+])  # fmt: skip
+def test_other_names_are_refused_with_a_name_that_fits(names: list[str], path: str, hint: str) -> None:
+    plan = site(SLURM | {"controllers": [{"name": name} for name in names]})
+    (said,) = (finding for finding in plan.errors if finding.check == "service-hosts")
+    assert said.path == path and said.hint.startswith(hint)
+
+
+def test_an_unknown_machine_is_said() -> None:
+    (said,) = site(SLURM | {"machine": "management-sever"}).errors
+    assert said.path == "scheduler.machine" and "management-server" in said.hint + said.problem

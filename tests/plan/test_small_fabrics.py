@@ -1,0 +1,128 @@
+"""Small clusters take the fewest switches, and what grows beyond a leaf is said to be recabled."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plan.test_resolve import planned, train
+
+from supercloud.plan.cabling.cables import cables_of
+from supercloud.plan.diff import diff
+from supercloud.plan.model import FabricPlan, Plan
+
+INFINIBAND = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
+ROCE = INFINIBAND | {"kind": "roce", "switch": "nvidia-sn5600"}
+
+
+def small(nodes: int, machine: str = "dgx-h100", of: dict[str, Any] = INFINIBAND, **more: Any) -> Plan:
+    return planned(pools=train(machine, nodes), fabrics=[of | more])
+
+
+def switches(plan: Plan) -> tuple[int, int]:
+    (fabric,) = plan.fabrics
+    return fabric.switches("leaf"), fabric.switches("spine")
+
+
+# RA-11127-001 V5: up to eight systems at 400 Gb/s on QM9700 switches; earlier versions sixteen at 200 Gb/s.
+@pytest.mark.parametrize(("machine", "nodes", "speed"), [
+    ("dgx-h100", 1, "400 Gb/s"), ("dgx-h100", 8, "400 Gb/s"), ("dgx-h200", 8, "400 Gb/s"),
+    ("dgx-b200", 8, "400 Gb/s"), ("dgx-h100", 16, "200 Gb/s"), ("dgx-gb200", 16, "400 Gb/s"),
+])  # fmt: skip
+def test_a_basepod_fits_one_switch(machine: str, nodes: int, speed: str) -> None:
+    plan = small(nodes, machine, speed=speed)
+    assert not plan.errors and switches(plan) == (1, 0)
+
+
+@pytest.mark.parametrize(("nodes", "rails", "expected"), [(8, 8, (1, 1)), (16, 4, (2, 1)), (32, 2, (4, 2))])
+def test_designs_of_64_128_and_256_accelerators_on_64_ports_of_800g(
+    nodes: int, rails: int, expected: tuple[int, int]
+) -> None:
+    declared = small(nodes, of=ROCE, leaf_rails=rails, leaf_down=64, **({"tiers": 2} if nodes == 8 else {}))
+    assert switches(declared) == expected and not declared.errors
+    assert sum(switches(small(nodes, of=ROCE))) <= sum(expected)
+
+
+@pytest.mark.parametrize(("more", "expected"), [
+    ({"leaf_rails": 1}, (8, 4)),  # as printed: a leaf a rail
+    ({"leaf_rails": 8}, (5, 4)),
+    ({"su": 32}, (8, 4)),
+    ({"spines": 4}, (8, 4)),
+    ({"manager": {"links": 2}}, (6, 3)),
+    ({"exits": 100}, (6, 5)),
+])  # fmt: skip
+def test_what_is_declared_is_kept(more: dict[str, Any], expected: tuple[int, int]) -> None:
+    plan = small(20, **more)
+    assert not plan.errors and switches(plan) == expected
+
+
+def test_networks_for_storage_keep_a_leaf_for_each_port_of_a_node() -> None:
+    plan = planned(
+        pools=[train("dgx-h100", 4)[0] | {"fabrics": ["compute", "storage"]}],
+        fabrics=[INFINIBAND, INFINIBAND | {"name": "storage"}],
+    )
+    assert [(fabric.switches("leaf"), fabric.leaf_rails) for fabric in plan.fabrics] == [(1, 8), (2, 1)]
+
+
+def test_the_nodes_of_a_scale_up_domain_stay_on_the_same_leaves() -> None:
+    plan = small(54, "dgx-gb200")
+    assert switches(plan) == (12, 4) and plan.fabrics[0].su_nodes == 18
+    assert not [finding for finding in plan.findings if finding.check == "fabric-split-domain"]
+
+
+def ends(fabric: FabricPlan, plan: Plan) -> Counter[tuple[str, int]]:
+    table = cables_of(plan, fabric)
+    found: Counter[tuple[str, int]] = Counter()
+    for kinds, numbers, ports in ((table.one_set, table.one, table.one_port),
+                                  (table.other_set, table.other, table.other_port)):  # fmt: skip
+        for kind, number, port in zip(kinds, numbers, ports, strict=True):
+            devices = table.devices[int(kind)]
+            found[f"{devices.kind}{int(number)}", int(port)] += 1
+    return found
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 40), st.sampled_from(["dgx-h100", "dgx-b300", "dgx-gb200", "mi300x-8gpu"]),
+       st.sampled_from([INFINIBAND, ROCE]), st.sampled_from([None, 1, 2, 4]), st.sampled_from([0, 2]))  # fmt: skip
+def test_every_port_of_a_node_has_one_cable_and_no_port_two(
+    nodes: int, machine: str, of: dict[str, Any], sharing: int | None, links: int
+) -> None:
+    more = {"leaf_rails": sharing} if sharing else {}
+    plan = small(nodes, machine, of, services=[{"name": "login", "count": 1, "links": links}] if links else [], **more)
+    for fabric in plan.fabrics:
+        used = ends(fabric, plan)
+        assert max(used.values()) == 1
+        assert sum(device.startswith("node") for device, _ in used) == nodes * fabric.rails * fabric.planes
+
+
+def moved(before: Plan, after: Plan) -> dict[str, str]:
+    return {item.path.rpartition(".")[2]: item.new for item in diff(before, after) if item.impact == "recables"}
+
+
+def test_growth_beyond_one_leaf_is_recabling() -> None:
+    assert moved(small(4), small(8)) == {}
+    assert moved(small(8), small(9)) == {"node_links": "32 of them end elsewhere"}
+    assert moved(small(9), small(12)) == {}
+    assert "node_links" in moved(small(16), small(24))
+    assert moved(small(31), small(32)) == {}
+    assert moved(small(32), small(64)) == {"uplinks": "252 of them end elsewhere"}  # four spines become eight
+    assert moved(small(127), small(128)) == {}
+
+
+def test_nodes_that_move_to_another_place_in_the_fabric_are_recabled() -> None:
+    first, second = train("dgx-h100", 2)[0], train("dgx-h100", 2)[0] | {"name": "more"}
+    before = planned(pools=[first, second], fabrics=[INFINIBAND])
+    after = planned(pools=[first | {"nodes": 3}, second], fabrics=[INFINIBAND])
+    assert moved(before, after) == {"node_links": "16 of them end elsewhere"}
+
+
+def test_one_that_becomes_several_is_not_renamed() -> None:
+    assert "replaces" not in {item.impact for item in diff(small(1), small(9))}
+
+
+def test_sharing_is_for_fabrics_with_rails() -> None:
+    (said,) = small(8, shape="fat-tree", leaf_rails=2).errors
+    assert said.path == "fabrics[0].leaf_rails" and said.hint == "remove leaf_rails, or set shape: rail-optimized"
