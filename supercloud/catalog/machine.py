@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ..primitives.quantity import Flow, Length, Mass, Power, Rate, Size, Temperature
-from ..spec.base import Count, Natural, Ratio, Text
+from ..spec.base import Count, DeviceName, Natural, Ratio, Text
 from .fact import Fact, FactName, Part
 from .instance import Instance
 
@@ -51,7 +51,7 @@ class Adapter(Part):
     """Of each link."""
     planes: Count = 1
     """Independent networks the links are spread over, evenly."""
-    devices: tuple[Text, ...] = ()
+    devices: tuple[DeviceName, ...] = ()
     """RDMA device names in rail order (``mlx5_0``)."""
     model: Text | None = None
     ports: tuple[Text, ...] = ()

@@ -9,12 +9,15 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, 
 
 __all__ = [
     "Count",
+    "DeviceName",
     "Flag",
+    "Interfaces",
     "Model",
     "Name",
     "Natural",
     "NodeCount",
     "Number",
+    "OptionValue",
     "Parameters",
     "Ratio",
     "ReleaseText",
@@ -62,7 +65,25 @@ Name = Annotated[
         description="Lower-case letters, digits and inner dashes, starting with a letter.",
     ),
 ]
-Text = Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^[^\x00-\x1f\x7f]+$")]
+# Control characters of ASCII and ISO 8859-1, and the line separators of Unicode: readers of YAML, of terminals and of
+# line-based files take them as more than a letter.
+_LINE = r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]"
+Text = Annotated[str, Field(min_length=1, max_length=4096, pattern=rf"^{_LINE}+$")]
+OptionValue = Annotated[str, Field(strict=True, max_length=4096, pattern=rf"^{_LINE}*$")] | Annotated[
+    StrictInt, Field(ge=-(2**63), lt=2**63)] | StrictBool  # fmt: skip
+"""A value of an option in somebody else's terms: one line of text, a whole number, or a truth value."""
+# Linux: a name of a network interface has at most 15 characters (IFNAMSIZ in linux/if.h), one of an RDMA device at
+# most 63 (IB_DEVICE_NAME_MAX in rdma/ib_verbs.h). Characters that shells and tables give a meaning are left out.
+_INTERFACE = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}"
+Interfaces = Annotated[
+    str,
+    Field(
+        pattern=rf"^{_INTERFACE}( *, *{_INTERFACE})*$",
+        max_length=1024,
+        description="Network interfaces of Linux, with commas between: ib0, or ib0,ib1.",
+    ),
+]
+DeviceName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$")]
 Count = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=1, le=10_000_000)]
 NodeCount = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=1, le=1_000_000)]
 Natural = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=0, le=10_000_000)]

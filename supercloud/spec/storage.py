@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StrictBool, StrictInt, StrictStr
+from pydantic import Field
 
 from ..primitives.quantity import Duration, Rate, Size
-from .base import Count, Flag, Model, Name, Natural, Number, Parameters, Text
+from .base import Count, Flag, Interfaces, Model, Name, Natural, Number, OptionValue, Parameters, Text
 
 __all__ = ["Checkpoint", "Mount", "Protection", "Servers", "Storage", "Throughput"]
 
@@ -69,7 +69,7 @@ class Storage(Model):
     """A product of the catalog (on a cloud, of its storage services), where the kind alone leaves a choice."""
     deployment: Text | None = None
     """Clouds only: the way the product is set up, in the provider's word (``PERSISTENT_2``)."""
-    options: dict[Name, StrictStr | StrictInt | StrictBool] = {}
+    options: dict[Name, OptionValue] = {}
     """Clouds only: further options of the product, in the provider's terms (``compression: LZ4``)."""
     capacity: Size | None = None
     """Usable size; an object store needs none."""
@@ -92,7 +92,7 @@ class Storage(Model):
     """Lustre: sizes the metadata; empty means what its manual takes as an example."""
     data_on_metadata: Flag = False
     """Lustre: small files live on the metadata targets."""
-    interface: Text | None = None
+    interface: Interfaces | None = None
     """Network interface of servers and clients it is reached over (ib0); empty means the usual one of the fabric."""
     import_from: Text | None = None
     """An object store it is linked to (``s3://bucket/prefix``)."""
