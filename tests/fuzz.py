@@ -68,12 +68,21 @@ def main() -> int:
         began = time.process_time()
         signal.setitimer(signal.ITIMER_PROF, _SECONDS)
         try:
-            counts[outcome(path, catalog, lambda plan, target: is_small(plan) and (heavy or target in _LIGHT), shells)] += 1
+            counts[
+                outcome(path, catalog, lambda plan, target: is_small(plan) and (heavy or target in _LIGHT), shells)
+            ] += 1
         except Exception as error:
             signal.setitimer(signal.ITIMER_PROF, 0)
             kind = "late refusal" if isinstance(error, LateRefusal) else type(error).__name__
             frames = traceback.extract_tb(error.__traceback__)
-            where = next((f"{f.filename.split('/input/')[-1]}:{f.lineno}" for f in reversed(frames) if "/supercloud/" in f.filename), "")
+            where = next(
+                (
+                    f"{f.filename.split('/input/')[-1]}:{f.lineno}"
+                    for f in reversed(frames)
+                    if "/supercloud/" in f.filename
+                ),
+                "",
+            )
             counts[kind] += 1
             mark = f"{kind} {where} {str(error)[:60] if kind in ('late refusal', 'AssertionError') else ''}"
             if mark not in seen:

@@ -85,5 +85,7 @@ def _parse(name: str, text: str, shells: bool) -> None:
             ElementTree.fromstring(text)
         case ".sh" if shells and hash(text) not in _SHELLS:
             _SHELLS.add(hash(text))
-            done = subprocess.run(["bash", "-O", "extglob", "-n"], input=text.encode(), capture_output=True, check=False)
+            done = subprocess.run(
+                ["bash", "-O", "extglob", "-n"], input=text.encode(), capture_output=True, check=False
+            )
             assert done.returncode == 0, done.stderr.decode()

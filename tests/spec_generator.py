@@ -32,7 +32,36 @@ WRONG: tuple[Any, ...] = (
 )  # fmt: skip
 
 # Numbers of quantities and counts: ordinary ones more often than those at the bounds.
-_COUNTS = (0, 1, 1, 2, 2, 3, 4, 4, 7, 8, 8, 9, 15, 16, 16, 17, 31, 32, 64, 100, 128, 255, 256, 512, 1000, 1152, 4096, 20_000)
+_COUNTS = (
+    0,
+    1,
+    1,
+    2,
+    2,
+    3,
+    4,
+    4,
+    7,
+    8,
+    8,
+    9,
+    15,
+    16,
+    16,
+    17,
+    31,
+    32,
+    64,
+    100,
+    128,
+    255,
+    256,
+    512,
+    1000,
+    1152,
+    4096,
+    20_000,
+)
 _AMOUNTS = ("1", "2", "4", "8", "10", "16", "30", "50", "100", "200", "400", "800", "0.5", "1.5", "1e3", "24", "0", "-1", "1e-6",
             "1e6", "1e9", "1e12", "1e30", "0.1", "12_000")  # fmt: skip
 _KINDS = {
@@ -161,11 +190,19 @@ class Generator:
                 [*self.catalog.names("slurm"), *self.catalog.names("kubernetes"), *self.catalog.names("kueue")]
             )
         if pattern.startswith("^[a-z]([-a-z0-9]*") and self.random.random() < 0.95:
-            return NAMES[index % len(NAMES)] if key == "name" and self.random.random() < 0.9 else self.random.choice(NAMES)
+            return (
+                NAMES[index % len(NAMES)] if key == "name" and self.random.random() < 0.9 else self.random.choice(NAMES)
+            )
         if "0-9a-fA-F.:" in pattern and self.random.random() < 0.9:
             network = self.random.choice(("10.0.0.0", "10.64.0.0", "172.16.0.0", "192.168.0.0", "100.64.0.0", "fd00::"))
-            return f"{network}/{self.random.choice((0, 8, 10, 12, 16, 20, 24, 30, 32, 64))}" if "/" in pattern else network
-        text = _matching(regex.parse(pattern), self.random) if pattern else self.random.choice(("a", "lz4", "", "x y", "é"))
+            return (
+                f"{network}/{self.random.choice((0, 8, 10, 12, 16, 20, 24, 30, 32, 64))}" if "/" in pattern else network
+            )
+        text = (
+            _matching(regex.parse(pattern), self.random)
+            if pattern
+            else self.random.choice(("a", "lz4", "", "x y", "é"))
+        )
         return text[: schema.get("maxLength", 4096)] or "a"
 
     def _known(self, key: str) -> list[str]:
@@ -283,16 +320,26 @@ def hostile_text(text: str, chance: random.Random) -> str:
         case "bomb":
             names = "abcdefghij"
             lines = ["a: &a [x, x, x, x, x, x, x, x, x]"]
-            lines += [f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]" for old, new in zip(names, names[1:], strict=False)]
+            lines += [
+                f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]" for old, new in zip(names, names[1:], strict=False)
+            ]
             return "\n".join(lines) + "\n" + text
         case "deep":
             depth = chance.choice((60, 70, 1000, 30_000))
             return f"{text}\nx: {'[' * depth}{']' * depth}\n"
         case "tag":
-            return text.replace(": ", f": {chance.choice(('!!python/object:os.system', '!!binary', '!x', '!!set', '&a', '*a', '<<'))} ", 1)
+            return text.replace(
+                ": ",
+                f": {chance.choice(('!!python/object:os.system', '!!binary', '!x', '!!set', '&a', '*a', '<<'))} ",
+                1,
+            )
         case "torn":
             at = chance.randrange(len(text) + 1)
-            return text[:at] + chance.choice(("", "\t", "{", "]", ": :", "\x00", "\ufeff", "---\n", "...\n", "%YAML 9\n")) + text[at + 3 :]
+            return (
+                text[:at]
+                + chance.choice(("", "\t", "{", "]", ": :", "\x00", "\ufeff", "---\n", "...\n", "%YAML 9\n"))
+                + text[at + 3 :]
+            )
         case "keys":
             return text + "".join(f"k{number}: {number}\n" for number in range(chance.choice((10, 3000))))
         case "twice":

@@ -54,7 +54,7 @@ class Adapter(Part):
     devices: tuple[DeviceName, ...] = ()
     """RDMA device names in rail order (``mlx5_0``)."""
     model: Text | None = None
-    ports: tuple[Text, ...] = ()
+    ports: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._/:#-]{0,63}$")], ...] = ()
     """Names on the machine's back in link order; empty means that they were not sourced: ports have numbers."""
     cage: Text | None = None
     """Form of the cages the links leave through: osfp, qsfp112, rj45 …"""

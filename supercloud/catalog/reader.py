@@ -168,7 +168,7 @@ class Catalog:
             path = layer / kind / f"{name}.yaml"
             if not path.is_file():
                 continue
-            document = read_yaml(path)
+            document = read_yaml(path).checked()
             if not isinstance(document.data, Mapping):
                 raise CatalogError(f"{path}: a catalog file is a mapping")
             data = _overlaid(data, document.data)

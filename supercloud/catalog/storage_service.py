@@ -14,7 +14,6 @@ from .fact import Fact, Part
 __all__ = ["Deployment", "FabricRule", "Install", "MountRule", "OptionRule", "StorageService"]
 
 
-
 class Deployment(Part):
     """One way the service is set up, with the sizes it comes in."""
 

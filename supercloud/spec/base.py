@@ -57,10 +57,11 @@ def _parameters(value: object) -> object:
     return float(f"{said[1]}e{_TIMES[said[2]]}")
 
 
+NAME_PATTERN = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
 Name = Annotated[
     str,
     Field(
-        pattern=r"^[a-z]([-a-z0-9]*[a-z0-9])?$",
+        pattern=NAME_PATTERN,
         max_length=40,
         description="Lower-case letters, digits and inner dashes, starting with a letter.",
     ),
@@ -83,6 +84,7 @@ Interfaces = Annotated[
         description="Network interfaces of Linux, with commas between: ib0, or ib0,ib1.",
     ),
 ]
+MIG_PROFILE = r"^[0-9]{1,3}g\.[0-9]{1,5}gb(\+[a-z.]+)?$"
 DeviceName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$")]
 Count = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=1, le=10_000_000)]
 NodeCount = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=1, le=1_000_000)]
@@ -98,9 +100,13 @@ Ratio = Annotated[float, Field(strict=True, ge=0, le=1)]
 Flag = StrictBool
 ReleaseText = Annotated[
     str,
+    Field(pattern=r"^[0-9]{1,4}(\.[0-9]{1,4}){0,2}$", description="A release such as '22.05', in quotes."),
     BeforeValidator(_release),
-    Field(pattern=r"^\d+(\.\d+){0,2}$", description="A release such as '22.05', in quotes."),
 ]
+
+
+class TwiceNamed(ValueError):
+    """Two things of one list have the same name."""
 
 
 def unique(items: tuple[Any, ...], key: str = "name") -> list[str]:

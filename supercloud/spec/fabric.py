@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from ..primitives.quantity import Rate, Size
-from .base import Count, Flag, Model, Name, Natural, Text, unique
+from .base import Count, Flag, Model, Name, Natural, Text, TwiceNamed, unique
 
 __all__ = ["Cabling", "Fabric", "FabricKind", "Join", "Manager", "Oversubscription", "Partition", "Service",
            "Switches"]  # fmt: skip
@@ -225,5 +225,5 @@ class Fabric(Model):
     @model_validator(mode="after")
     def _unique_services(self) -> Fabric:
         for twice in unique(self.services):
-            raise ValueError(f"services: {twice!r} is there twice; names are unique")
+            raise TwiceNamed(f"services: {twice!r} is there twice; names are unique")
         return self

@@ -18,7 +18,7 @@ from ..primitives.quantity import (
     UnitPrice,
     Voltage,
 )
-from .base import Count, Model, Name, Natural, Number, Ratio, Text, unique
+from .base import Count, Model, Name, Natural, Number, Ratio, Text, TwiceNamed, unique
 
 __all__ = ["Cooling", "EnergySource", "EnergySupply", "Facility", "ManagementRacks", "PowerSupply", "RackChoice",
            "ServiceMachines"]  # fmt: skip
@@ -166,7 +166,7 @@ class EnergySupply(Model):
     @model_validator(mode="after")
     def _parts(self) -> EnergySupply:
         for twice in unique(self.sources):
-            raise ValueError(f"sources: {twice!r} is there twice; names are unique")
+            raise TwiceNamed(f"sources: {twice!r} is there twice; names are unique")
         total = sum(source.share for source in self.sources)
         if total > 1 + 1e-9:
             raise ValueError(f"the shares of the sources add up to {total:g}: more than all of the energy")
@@ -196,5 +196,5 @@ class Facility(Model):
     @model_validator(mode="after")
     def _unique_machines(self) -> Facility:
         for twice in unique(self.machines):
-            raise ValueError(f"machines: {twice!r} is there twice; names are unique")
+            raise TwiceNamed(f"machines: {twice!r} is there twice; names are unique")
         return self

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, StrictInt, model_validator
 
 from ..primitives.quantity import Duration, Money, Price, Quantity, Size
-from .base import Count, Flag, Model, Name, Natural, Ratio, Text
+from .base import MIG_PROFILE, Count, Flag, Model, Name, Natural, Ratio, Text
 from .storage import Mount
 from .tenant import Priority
 from .training import ModelShape
@@ -54,7 +54,7 @@ class Accelerators(Model):
     """At least this much memory each."""
     fraction: Annotated[float, Field(strict=True, gt=0, le=1)] | None = None
     """A part of one accelerator, where the pool is sliced."""
-    profile: Annotated[str, Field(pattern=r"^[0-9]+g\.[0-9]+gb(\+[a-z.]+)?$", max_length=32)] | None = None
+    profile: Annotated[str, Field(pattern=MIG_PROFILE, max_length=32)] | None = None
     """A MIG profile; ``count`` then counts instances."""
 
     @model_validator(mode="after")

@@ -39,7 +39,8 @@ def boot_bundle(plan: Plan, functions: str) -> Bundle:
     for key, environment in environments(plan).items():
         text = "\n".join([*environment, f"DIGEST={_digest(sums)}"])
         files[f"user-data/{key}.sh"] = File(
-            fill("boot/user-data.sh.j2", head=head, environment=Quoted(text), cloud=Quoted(cloud.strip())), executable=True
+            fill("boot/user-data.sh.j2", head=head, environment=Quoted(text), cloud=Quoted(cloud.strip())),
+            executable=True,
         )
     return Bundle(files)
 
