@@ -40,8 +40,10 @@ from .thermal import Cdu, Coolant, HeatRejection, ThermalClass
 __all__ = ["KINDS", "OVERLAY_VARIABLE", "Catalog"]
 
 _ONE = {
+    "alerts": "set of alerts", "cooling": "way of cooling", "metrics": "set of metrics", "node-topologies": "node-topology",
+    "prices": "list of prices", "storage": "storage product", "xids": "list of XIDs",
     "kubernetes": "release of Kubernetes", "kueue": "release of Kueue", "power-shelves": "power-shelf",
-    "slurm": "release of Slurm", "switches": "switch", "thermal-classes": "thermal-class",
+    "slurm": "release of Slurm", "switches": "switch", "thermal-classes": "thermal-class", "ups": "UPS",
     "volcano": "release of Volcano",
 }  # fmt: skip
 """What one of a kind is called, where that is not the kind without its s."""

@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    WithJsonSchema,
+)
+
+from ..primitives.quantity import Duration, Quantity
 
 __all__ = [
     "Count",
     "DeviceName",
     "Flag",
     "Interfaces",
+    "Links",
+    "MachineCount",
     "Model",
     "Name",
     "Natural",
     "NodeCount",
     "Number",
     "OptionValue",
+    "PairLinks",
     "Parameters",
     "Ratio",
     "ReleaseText",
@@ -41,6 +55,19 @@ def _whole(value: object) -> object:
 def _release(value: object) -> object:
     # YAML reads 22.05 as a number; the loader keeps the text that stood in the file
     return getattr(value, "text", value)
+
+
+_Q = TypeVar("_Q", bound=Quantity)
+
+
+def more_than_nothing(value: _Q) -> _Q:
+    """A quantity over 0: engines take a time of 0 as no limit, and nothing is divided by it."""
+    if value.base <= 0:
+        raise ValueError(f"{value} is not more than 0")
+    return value
+
+
+Time = Annotated[Duration, AfterValidator(more_than_nothing)]
 
 
 _COUNTED = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([KMBT])")
@@ -89,6 +116,14 @@ DeviceName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$")]
 Count = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=1, le=10_000_000)]
 NodeCount = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=1, le=1_000_000)]
 Natural = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=0, le=10_000_000)]
+# Bounds of the language: more than any site has, and few enough to be planned in seconds.
+MOST_MACHINES = 65_536
+"""Of one group of equal machines that are no nodes: servers of a file system, service machines."""
+MachineCount = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=1, le=MOST_MACHINES)]
+Links = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=0, le=65_536)]
+"""Links of one kind in a whole network."""
+PairLinks = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=0, le=1024)]
+"""Links of one machine or switch, or between two of them: no switch of the catalog has so many ports."""
 Number = Annotated[float, Field(strict=True, ge=0, le=1e15)]
 Parameters = Annotated[
     Number,

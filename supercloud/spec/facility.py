@@ -18,7 +18,7 @@ from ..primitives.quantity import (
     UnitPrice,
     Voltage,
 )
-from .base import Count, Model, Name, Natural, Number, Ratio, Text, TwiceNamed, unique
+from .base import Count, MachineCount, Model, Name, Natural, Number, Ratio, Text, TwiceNamed, unique
 
 __all__ = ["Cooling", "EnergySource", "EnergySupply", "Facility", "ManagementRacks", "PowerSupply", "RackChoice",
            "ServiceMachines"]  # fmt: skip
@@ -48,7 +48,7 @@ class RackChoice(Model):
 class ManagementRacks(Model):
     """Racks for switches and service machines."""
 
-    racks: Count | None = None
+    racks: MachineCount | None = None
     """How many; empty means as few as hold them by units and power."""
     type: Text | None = None
     """Empty means the rack of the nodes."""
@@ -67,7 +67,7 @@ class ServiceMachines(Model):
 
     name: Name
     machine: Text
-    count: Count = 1
+    count: MachineCount = 1
 
 
 class PowerSupply(Model):
@@ -75,7 +75,7 @@ class PowerSupply(Model):
 
     budget: Power | None = None
     """IT power of the hall."""
-    feeds: Count = 2
+    feeds: Few = 2
     redundancy: Literal["N", "N+1", "2N", "3N/2"] = "N"
     """What must go on after the loss of one feed: N nothing, the others everything."""
     voltage: Voltage | None = None

@@ -6,8 +6,8 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, StrictInt, model_validator
 
-from ..primitives.quantity import Duration, Money, Price, Quantity, Size
-from .base import MIG_PROFILE, Count, Flag, Model, Name, Natural, Ratio, Text
+from ..primitives.quantity import Money, Price, Quantity, Size
+from .base import MIG_PROFILE, Count, Flag, Model, Name, Natural, Ratio, Text, Time, more_than_nothing
 from .storage import Mount
 from .tenant import Priority
 from .training import ModelShape
@@ -22,21 +22,13 @@ LicenceName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]*(@[A-Za-z0-
 _Q = TypeVar("_Q", bound=Quantity)
 
 
-def _some(value: _Q) -> _Q:
-    """More than nothing: engines take a time of 0 as no limit at all."""
-    if value.base <= 0:
-        raise ValueError(f"{value} is not more than 0")
-    return value
-
-
 def _no_debt(value: _Q) -> _Q:
     if value.base < 0:
         raise ValueError(f"{value} is less than 0")
     return value
 
 
-Time = Annotated[Duration, AfterValidator(_some)]
-Bytes = Annotated[Size, AfterValidator(_some)]
+Bytes = Annotated[Size, AfterValidator(more_than_nothing)]
 
 
 def _as_tuple(value: object) -> object:

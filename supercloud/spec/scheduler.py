@@ -45,7 +45,7 @@ class Machines(Model):
 
     machine: Text | None = None
     """Empty means a usual one."""
-    count: Natural = 1
+    count: Annotated[Natural, Field(le=4096)] = 1
     disk: Size | None = None
     """Of the root."""
     public: Flag = False

@@ -6,8 +6,21 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ..primitives.quantity import Duration, Rate, Size
-from .base import Count, Flag, Interfaces, Model, Name, Natural, Number, OptionValue, Parameters, Text
+from ..primitives.quantity import Rate, Size
+from .base import (
+    Count,
+    Flag,
+    Interfaces,
+    MachineCount,
+    Model,
+    Name,
+    Natural,
+    Number,
+    OptionValue,
+    Parameters,
+    Text,
+    Time,
+)
 
 __all__ = ["Checkpoint", "Mount", "Protection", "Servers", "Storage", "Throughput"]
 
@@ -25,7 +38,7 @@ class Servers(Model):
     """On-prem: the machines that serve it."""
 
     machine: Text
-    count: Count | None = None
+    count: MachineCount | None = None
     """How many; empty means as many as capacity and throughput need."""
     throughput: Throughput | None = None
     """What one of them gives, measured or promised; empty means that its network ports are the only bound known."""
@@ -52,9 +65,9 @@ class Checkpoint(Model):
     """Of the model: 405e9, or 405B."""
     bytes_per_parameter: Number = 14
     """Of the saved state: 14 is bf16 weights with fp32 master weights and both moments of Adam."""
-    stall: Duration | None = None
+    stall: Time | None = None
     """Training may stand still so long while it is written."""
-    interval: Duration | None = None
+    interval: Time | None = None
     """Or: it is written beside training, and done before the next one begins."""
     keep: Count = 1
     """How many are kept."""
