@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ..primitives.quantity import Operations, Power, Rate, Size
-from ..spec.base import Count, Flag, Natural, Text
+from ..spec.base import MIG_PROFILE, Count, Flag, Natural, Text
 from .fact import Fact, FactName, Part
 
 __all__ = ["Accelerator", "DeviceFiles", "MigProfile", "ScaleUpLink"]
@@ -28,7 +28,7 @@ class ScaleUpLink(Part):
 class MigProfile(Part):
     """A way to cut an accelerator into isolated instances."""
 
-    profile: Text
+    profile: Annotated[str, Field(pattern=MIG_PROFILE, max_length=32)]
     memory: Size
     max_instances: Count
 

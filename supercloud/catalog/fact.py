@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
+import re
+from ipaddress import ip_network
 from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from ..spec.base import Model, Text
 
-__all__ = ["Fact", "FactName", "Part"]
+__all__ = ["Fact", "FactName", "Part", "Range", "RegularExpression"]
 
 FactName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([-A-Za-z0-9._]*[A-Za-z0-9])?$", max_length=80)]
+
+
+def _check_range(value: str) -> str:
+    try:
+        ip_network(value)
+    except ValueError as error:
+        raise ValueError(f"{value!r} is not a range of addresses: {error}") from None
+    return value
+
+
+def _check_expression(value: str) -> str:
+    try:
+        re.compile(value)
+    except re.error as error:
+        raise ValueError(f"{value!r} is not a regular expression: {error}") from None
+    return value
+
+
+Range = Annotated[str, Field(pattern=r"^[0-9a-fA-F.:]{2,45}/[0-9]{1,3}$"), AfterValidator(_check_range)]
+"""A range of addresses, such as 10.0.0.0/8."""
+RegularExpression = Annotated[Text, AfterValidator(_check_expression)]
 
 
 class Part(Model):

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ..primitives.quantity import Size
-from ..spec.base import Count, Flag, Text
+from ..spec.base import Count, Flag, ReleaseText, Text
 from .fact import Fact, FactName, Part
 
 __all__ = ["ControlPlane", "KubernetesAbilities", "KubernetesRelease", "KueueAbilities", "KueueApis", "KueueRelease",
@@ -122,7 +122,7 @@ class KueueRelease(Fact):
     """Of one resource group."""
     max_clusters: Count | None = None
     """Of one MultiKueueConfig."""
-    min_kubernetes: Text | None = None
+    min_kubernetes: ReleaseText | None = None
 
 
 class VolcanoAbilities(Part):

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ..primitives.quantity import Flow, Length, Mass, Power, Rate, Size, Temperature
-from ..spec.base import Count, Natural, Ratio, Text
+from ..spec.base import Count, DeviceName, Natural, Ratio, Text
 from .fact import Fact, FactName, Part
 from .instance import Instance
 from .rack import Feed, Mount
@@ -52,10 +52,10 @@ class Adapter(Part):
     """Of each link."""
     planes: Count = 1
     """Independent networks the links are spread over, evenly."""
-    devices: tuple[Text, ...] = ()
+    devices: tuple[DeviceName, ...] = ()
     """RDMA device names in rail order (``mlx5_0``)."""
     model: Text | None = None
-    ports: tuple[Text, ...] = ()
+    ports: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._/:#-]{0,63}$")], ...] = ()
     """Names on the machine's back in link order; empty means that they were not sourced: ports have numbers."""
     cage: Text | None = None
     """Form of the cages the links leave through: osfp, qsfp112, rj45 …"""

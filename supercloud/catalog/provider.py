@@ -8,7 +8,7 @@ from typing import Literal
 from ..primitives.names import NameRule
 from ..primitives.quantity import Size
 from ..spec.base import Count, Flag, Natural, Text
-from .fact import Fact, FactName, Part
+from .fact import Fact, FactName, Part, Range, RegularExpression
 
 __all__ = ["Addon", "Apart", "CapacityRule", "Defaults", "Endpoints", "Image", "Impact", "Limit", "ManagedDatabase",
            "NetworkRule", "Partition", "Provider"]  # fmt: skip
@@ -25,7 +25,7 @@ class CapacityRule(Part):
     """Whether a placement group of our own goes with it."""
     price: Literal["on-demand", "spot", "capacity-block"] | None = None
     """Which list price it is billed at; absent where it has one of its own."""
-    id_pattern: Text | None = None
+    id_pattern: RegularExpression | None = None
     """What its identifier looks like; ``{region}`` and ``{partition}`` are the site's."""
     id_example: Text | None = None
     """An identifier as the provider's documentation writes them, where one is needed."""
@@ -46,9 +46,9 @@ class Limit(Part):
 class Apart(Part):
     """Ranges that a network does not have together."""
 
-    first: Text
+    first: Range
     """Where its first range is."""
-    refused: tuple[Text, ...]
+    refused: tuple[Range, ...]
     """Then no further one is in these."""
     why: Text
 
@@ -61,10 +61,10 @@ class NetworkRule(Part):
     smallest: Count
     reserved: Natural
     """Addresses of each subnet that the provider keeps."""
-    ranges: tuple[Text, ...]
+    ranges: tuple[Range, ...]
     """Private ranges a network may be in."""
     apart: tuple[Apart, ...] = ()
-    secondary: dict[Text, tuple[Text, ...]] = {}
+    secondary: dict[Range, tuple[Range, ...]] = {}
     """Where further ranges are taken from when the first has no room, by the range that the first is in."""
     endpoints: Endpoints = {}
     """Always there: they cost nothing and spare the way through the internet."""

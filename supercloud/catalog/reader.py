@@ -50,9 +50,11 @@ from .thermal import Cdu, Coolant, HeatRejection, ThermalClass
 __all__ = ["KINDS", "OVERLAY_VARIABLE", "Catalog"]
 
 _ONE = {
-    "kubernetes": "release of Kubernetes", "kueue": "release of Kueue",
-    "platform-ranges": "set of platform ranges", "power-shelves": "power-shelf",
-    "slurm": "release of Slurm", "switches": "switch", "thermal-classes": "thermal-class",
+    "alerts": "set of alerts", "cooling": "way of cooling", "metrics": "set of metrics", "node-topologies": "node-topology",
+    "platform-ranges": "set of platform ranges",
+    "prices": "list of prices", "storage": "storage product", "xids": "list of XIDs",
+    "kubernetes": "release of Kubernetes", "kueue": "release of Kueue", "power-shelves": "power-shelf",
+    "slurm": "release of Slurm", "switches": "switch", "thermal-classes": "thermal-class", "ups": "UPS",
     "volcano": "release of Volcano",
 }  # fmt: skip
 """What one of a kind is called, where that is not the kind without its s."""
@@ -180,7 +182,7 @@ class Catalog:
             path = layer / kind / f"{name}.yaml"
             if not path.is_file():
                 continue
-            document = read_yaml(path)
+            document = read_yaml(path).checked()
             if not isinstance(document.data, Mapping):
                 raise CatalogError(f"{path}: a catalog file is a mapping")
             data = _overlaid(data, document.data)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from ..primitives.quantity import Rate, Size
-from ..spec.base import Count, Flag, Natural, Text
+from ..spec.base import Count, Flag, Natural, OptionValue, Text
 from .fact import Fact, Part
 
 __all__ = ["Deployment", "FabricRule", "Install", "MountRule", "OptionRule", "StorageService"]
-
-OptionValue = str | int | bool
 
 
 class Deployment(Part):
@@ -71,11 +71,11 @@ class OptionRule(Part):
 class MountRule(Part):
     """How clients mount it."""
 
-    type: Text
+    type: Annotated[str, Field(pattern=r"^[a-z0-9._-]{1,32}$")]
     """What ``mount -t`` takes."""
-    options: Text
+    options: Annotated[str, Field(pattern=r"^[A-Za-z0-9_=,.:/%+@-]+$", max_length=1024)]
     """What ``mount -o`` takes."""
-    path: Text = ""
+    path: Annotated[str, Field(pattern=r"^[A-Za-z0-9._/-]*$", max_length=255)] = ""
     """What is mounted of it, as it follows the server's name."""
     port: Count | None = None
     """Where servers of our own answer clients that mount."""

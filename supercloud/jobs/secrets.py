@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..errors import EngineError
+from ..primitives.files import read_text
 
 __all__ = ["NAME", "VARIABLE", "DEFAULT", "values"]
 
@@ -29,7 +30,7 @@ def values(wanted: Mapping[str, str]) -> dict[str, str]:
         try:
             if not NAME.fullmatch(name) or stat.S_IMODE(path.stat().st_mode) & 0o077:
                 raise PermissionError
-            found[variable] = path.read_text().rstrip("\n")
+            found[variable] = read_text(path).rstrip("\n")
         except (OSError, ValueError):
             raise EngineError(f"there is no secret {path} that only its user can read") from None
     return found

@@ -36,6 +36,6 @@ def reached(connection: Connection) -> Connection:
         said = json.loads(answer.stdout)
         given = connection.model_dump(exclude_defaults=True, exclude={"stack"})
         return Connection.model_validate({**said, **given})
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
         raise EngineError(f"stack {connection.stack}: its output 'connection' is no connection: {problem}") from None

@@ -6,14 +6,16 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
 from ..errors import InputError
 
 __all__ = ["NameRule", "bounded"]
 
 _DIGEST = 8
+_Letters = Annotated[str, Field(pattern=r"^[ -~]*$")]
 
 
 @dataclass(frozen=True)
@@ -25,18 +27,18 @@ class NameRule:
     max: int
     """Most characters."""
     min: int = 1
-    characters: str = "A-Za-z0-9-"
+    characters: _Letters = "A-Za-z0-9-"
     """What a name is made of, as inside the brackets of a regular expression."""
-    starts: str = "A-Za-z0-9"
-    ends: str = "A-Za-z0-9"
-    separator: str = "-"
+    starts: _Letters = "A-Za-z0-9"
+    ends: _Letters = "A-Za-z0-9"
+    separator: _Letters = "-"
     doubled: bool = True
     """Whether two separators may follow each other."""
-    refused: tuple[str, ...] = ()
+    refused: tuple[_Letters, ...] = ()
     """What a name must not begin with."""
-    refused_end: tuple[str, ...] = ()
+    refused_end: tuple[_Letters, ...] = ()
     """What a name must not end with."""
-    refused_all: str | None = None
+    refused_all: _Letters | None = None
     """A whole name that matches this is refused."""
 
     def problem(self, name: str) -> str:

@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    WithJsonSchema,
+)
+
+from ..primitives.quantity import Duration, Quantity
 
 __all__ = [
     "Count",
+    "DeviceName",
     "Flag",
+    "Interfaces",
+    "Links",
+    "MachineCount",
     "Model",
     "Name",
     "Natural",
     "NodeCount",
     "Number",
+    "OptionValue",
+    "PairLinks",
     "Parameters",
     "Ratio",
     "ReleaseText",
@@ -40,6 +57,19 @@ def _release(value: object) -> object:
     return getattr(value, "text", value)
 
 
+_Q = TypeVar("_Q", bound=Quantity)
+
+
+def more_than_nothing(value: _Q) -> _Q:
+    """A quantity over 0: engines take a time of 0 as no limit, and nothing is divided by it."""
+    if value.base <= 0:
+        raise ValueError(f"{value} is not more than 0")
+    return value
+
+
+Time = Annotated[Duration, AfterValidator(more_than_nothing)]
+
+
 _COUNTED = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([KMBT])")
 _TIMES = {"K": 3, "M": 6, "B": 9, "T": 12}
 
@@ -54,18 +84,46 @@ def _parameters(value: object) -> object:
     return float(f"{said[1]}e{_TIMES[said[2]]}")
 
 
+NAME_PATTERN = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
 Name = Annotated[
     str,
     Field(
-        pattern=r"^[a-z]([-a-z0-9]*[a-z0-9])?$",
+        pattern=NAME_PATTERN,
         max_length=40,
         description="Lower-case letters, digits and inner dashes, starting with a letter.",
     ),
 ]
-Text = Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^[^\x00-\x1f\x7f]+$")]
+# Control characters of ASCII and ISO 8859-1, and the line separators of Unicode: readers of YAML, of terminals and of
+# line-based files take them as more than a letter.
+_LINE = r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]"
+Text = Annotated[str, Field(min_length=1, max_length=4096, pattern=rf"^{_LINE}+$")]
+OptionValue = Annotated[str, Field(strict=True, max_length=4096, pattern=rf"^{_LINE}*$")] | Annotated[
+    StrictInt, Field(ge=-(2**63), lt=2**63)] | StrictBool  # fmt: skip
+"""A value of an option in somebody else's terms: one line of text, a whole number, or a truth value."""
+# Linux: a name of a network interface has at most 15 characters (IFNAMSIZ in linux/if.h), one of an RDMA device at
+# most 63 (IB_DEVICE_NAME_MAX in rdma/ib_verbs.h). Characters that shells and tables give a meaning are left out.
+_INTERFACE = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}"
+Interfaces = Annotated[
+    str,
+    Field(
+        pattern=rf"^{_INTERFACE}( *, *{_INTERFACE})*$",
+        max_length=1024,
+        description="Network interfaces of Linux, with commas between: ib0, or ib0,ib1.",
+    ),
+]
+MIG_PROFILE = r"^[0-9]{1,3}g\.[0-9]{1,5}gb(\+[a-z.]+)?$"
+DeviceName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$")]
 Count = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=1, le=10_000_000)]
 NodeCount = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=1, le=1_000_000)]
 Natural = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=0, le=10_000_000)]
+# Bounds of the language: more than any site has, and few enough to be planned in seconds.
+MOST_MACHINES = 65_536
+"""Of one group of equal machines that are no nodes: servers of a file system, service machines."""
+MachineCount = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=1, le=MOST_MACHINES)]
+Links = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=0, le=65_536)]
+"""Links of one kind in a whole network."""
+PairLinks = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=0, le=1024)]
+"""Links of one machine or switch, or between two of them: no switch of the catalog has so many ports."""
 Number = Annotated[float, Field(strict=True, ge=0, le=1e15)]
 Parameters = Annotated[
     Number,
@@ -77,9 +135,13 @@ Ratio = Annotated[float, Field(strict=True, ge=0, le=1)]
 Flag = StrictBool
 ReleaseText = Annotated[
     str,
+    Field(pattern=r"^[0-9]{1,4}(\.[0-9]{1,4}){0,2}$", description="A release such as '22.05', in quotes."),
     BeforeValidator(_release),
-    Field(pattern=r"^\d+(\.\d+){0,2}$", description="A release such as '22.05', in quotes."),
 ]
+
+
+class TwiceNamed(ValueError):
+    """Two things of one list have the same name."""
 
 
 def unique(items: tuple[Any, ...], key: str = "name") -> list[str]:

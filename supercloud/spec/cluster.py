@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from ..primitives.quantity import Money
-from .base import Flag, Model, Name, Text, unique
+from .base import Flag, Model, Name, Text, TwiceNamed, unique
 from .fabric import Cidr, Fabric
 from .facility import Facility
 from .pool import Pool, twice_named
@@ -104,7 +104,7 @@ class ClusterSpec(Model):
     def _unique_names(self) -> ClusterSpec:
         for kind in ("pools", "fabrics", "storage", "tenants"):
             for twice in unique(getattr(self, kind)):
-                raise ValueError(f"{kind}: {twice!r} is there twice; names are unique")
+                raise TwiceNamed(f"{kind}: {twice!r} is there twice; names are unique")
         for twice in twice_named(self.pools):
             raise ValueError(f"pools: two of them would give hosts the name {twice!r}-…; set another hostname")
         return self

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
@@ -18,14 +19,16 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from ..errors import Finding, SpecError, nearest
+from ..primitives.files import FileProblem, read_text
+from .base import NAME_PATTERN, TwiceNamed
 
 __all__ = ["Document", "Place", "findings_of", "place_text", "read", "read_json", "read_yaml"]
 
 Place = tuple[str | int, ...]
 
-_MAX_BYTES = 16 * 2**20
 _MAX_DEPTH = 64
-_MAX_VALUES = 2_000_000
+_MAX_VALUES = 400_000
+"""Of one file, aliases counted wherever they are used: the largest cluster that the language has needs half of it."""
 _INT = re.compile(r"[-+]?[0-9]{1,400}")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,4})?")
 
@@ -50,6 +53,14 @@ class Document:
     file: str
     data: Any
     lines: Mapping[Place, int] = field(repr=False)
+    twice: tuple[Finding, ...] = ()
+    """Keys that stand in one mapping more than once: said beside whatever else is wrong (:meth:`checked`)."""
+
+    def checked(self) -> Document:
+        """The document, for readers that look for nothing else; raises :class:`SpecError` for keys that occur twice."""
+        if self.twice:
+            raise SpecError(f"{self.file or 'the text'}: {len(self.twice)} problem(s)", self.twice)
+        return self
 
     def line(self, place: Place) -> int:
         """The line of a place, or of the nearest thing around it."""
@@ -73,13 +84,9 @@ def read(path: Path) -> Document:
 
 def _text_of(path: Path) -> str:
     try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise SpecError(f"{path}: larger than {_MAX_BYTES // 2**20} MiB; that is no spec")
-        return path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise SpecError(f"{path}: not UTF-8 text (byte {error.start})") from None
-    except OSError as error:
-        raise SpecError(f"{path}: {error.strerror or error}") from None
+        return read_text(path)
+    except FileProblem as error:
+        raise SpecError(f"{path}: {error}") from None
 
 
 def read_yaml(path: Path) -> Document:
@@ -90,7 +97,9 @@ def read_yaml(path: Path) -> Document:
 def parse_yaml(text: str, file: str = "") -> Document:
     """Read YAML text."""
     try:
-        node = yaml.compose(text, Loader=_LOADER)
+        node = _compose(text, file)
+    except SpecError:
+        raise
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 0
@@ -106,65 +115,126 @@ def parse_yaml(text: str, file: str = "") -> Document:
     data = reader.value(node, (), 0) if node is not None else None
     if reader.findings:
         raise SpecError(f"{file or 'the text'}: {len(reader.findings)} problem(s)", reader.findings)
-    return Document(file, data, reader.lines)
+    return Document(file, data, reader.lines, tuple(reader.twice[:_MOST]))
 
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
+class _Node:
+    """A value of YAML before it is read: a scalar's text, or the nodes inside (of a mapping key, value, key …)."""
+
+    __slots__ = ("kind", "inner", "text", "line", "plain", "tag")
+
+    def __init__(self, kind: str, line: int, text: str = "", plain: bool = False, tag: str | None = None):
+        self.kind, self.line, self.text, self.plain, self.tag = kind, line, text, plain, tag
+        self.inner: list[_Node] = []
+
+
+def _compose(text: str, file: str) -> _Node | None:
+    """The root of a document. Events are taken one by one: the composer of libyaml's binding recurses in C for each
+    level of nesting, and thousands of levels end the process."""
+    root = _Node("document", 1)
+    open_nodes: list[_Node] = [root]
+    anchors: dict[str, _Node] = {}
+    count = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.ScalarEvent):
+            node = _Node("scalar", line, event.value, not event.style, event.tag)
+        elif isinstance(event, yaml.AliasEvent):
+            if event.anchor not in anchors:
+                raise yaml.MarkedYAMLError(None, None, "an alias has no anchor before it", event.start_mark)
+            node = anchors[event.anchor]
+        elif isinstance(event, yaml.SequenceStartEvent):
+            node = _Node("sequence", line)
+        elif isinstance(event, yaml.MappingStartEvent):
+            node = _Node("mapping", line)
+        else:
+            if isinstance(event, yaml.SequenceEndEvent | yaml.MappingEndEvent):
+                open_nodes.pop()
+            continue
+        if len(open_nodes) == 1 and root.inner:
+            raise yaml.MarkedYAMLError(None, None, "a second document begins here; a file has one", event.start_mark)
+        count += 1
+        if len(open_nodes) > _MAX_DEPTH + 2 or count > 2 * _MAX_VALUES:
+            raise _too_much(f"{file or 'the text'}:{line}", count)
+        open_nodes[-1].inner.append(node)
+        if not isinstance(event, yaml.AliasEvent):
+            if event.anchor is not None:
+                anchors[event.anchor] = node
+            if node.kind != "scalar":
+                open_nodes.append(node)
+    return root.inner[0] if root.inner else None
+
+
+def _too_much(where: str, count: int) -> SpecError:
+    if count > _MAX_VALUES:
+        return SpecError(f"{where}: here the file has more than {_MAX_VALUES:,} values, or aliases repeat so many: "
+                         "leave some out, or declare several clusters")  # fmt: skip
+    return SpecError(f"{where}: nested too deeply; no spec needs more than {_MAX_DEPTH} levels")
+
+
 class _Reader:
-    """Turns YAML nodes into plain values, keeping lines and collecting problems."""
+    """Turns nodes into plain values, keeping lines and collecting problems."""
 
     def __init__(self, file: str):
         self.file = file
         self.lines: dict[Place, int] = {}
         self.findings: list[Finding] = []
+        self.twice: list[Finding] = []
         self.count = 0
 
-    def problem(self, node: yaml.Node, place: Place, text: str, hint: str) -> None:
-        line = node.start_mark.line + 1
-        self.findings.append(Finding("yaml", "error", place_text(place), text, hint, self.file, line))
+    def problem(self, node: _Node, place: Place, text: str, hint: str) -> Finding:
+        return Finding("yaml", "error", place_text(place), text, hint, self.file, node.line)
 
-    def value(self, node: yaml.Node, place: Place, depth: int) -> Any:
+    def value(self, node: _Node, place: Place, depth: int) -> Any:
         self.count += 1  # aliases count each time they are used: a "billion laughs" ends here
         if depth > _MAX_DEPTH or self.count > _MAX_VALUES:
-            raise SpecError(f"{self.file or 'the text'}: nested or repeated too deeply at {place_text(place)[:80]!r}")
-        self.lines[place] = node.start_mark.line + 1
-        if isinstance(node, yaml.ScalarNode):
+            raise _too_much(f"{self.file or 'the text'}:{node.line}", self.count)
+        self.lines[place] = node.line
+        if node.kind == "scalar":
             return self.scalar(node, place)
-        if isinstance(node, yaml.SequenceNode):
-            return [self.value(item, (*place, index), depth + 1) for index, item in enumerate(node.value)]
-        assert isinstance(node, yaml.MappingNode)
+        if node.kind == "sequence":
+            return [self.value(item, (*place, index), depth + 1) for index, item in enumerate(node.inner)]
         return self.mapping(node, place, depth)
 
-    def mapping(self, node: yaml.MappingNode, place: Place, depth: int) -> dict[str, Any]:
+    def mapping(self, node: _Node, place: Place, depth: int) -> dict[str, Any]:
         result: dict[str, Any] = {}
         merged: dict[str, Any] = {}
-        for key_node, value_node in node.value:
-            if key_node.tag == "tag:yaml.org,2002:merge" or getattr(key_node, "value", None) == "<<":
-                for source in value_node.value if isinstance(value_node, yaml.SequenceNode) else [value_node]:
+        for key_node, value_node in zip(node.inner[::2], node.inner[1::2], strict=True):
+            if key_node.kind == "scalar" and key_node.text == "<<":
+                for source in value_node.inner if value_node.kind == "sequence" else [value_node]:
                     value = self.value(source, place, depth + 1)
                     if isinstance(value, dict):
                         merged = value | merged
                     else:
-                        self.problem(value_node, place, "'<<' merges mappings only", "give it an alias of a mapping")
+                        self.findings.append(
+                            self.problem(
+                                value_node, place, "'<<' merges mappings only", "give it an alias of a mapping"
+                            )
+                        )
                 continue
-            if not isinstance(key_node, yaml.ScalarNode):
-                self.problem(key_node, place, "a key is a word", "write 'key: value'")
+            if key_node.kind != "scalar":
+                self.findings.append(self.problem(key_node, place, "a key is a word", "write 'key: value'"))
                 continue
-            key = key_node.value
+            key = key_node.text
             if key in result:
-                self.problem(key_node, (*place, key), f"{key!r} is there twice", "remove one of them")
+                self.twice.append(
+                    self.problem(key_node, (*place, key), f"{_shown(key)} is there twice", "remove one of them")
+                )
             result[key] = self.value(value_node, (*place, key), depth + 1)
-            self.lines[(*place, key)] = key_node.start_mark.line + 1
+            self.lines[(*place, key)] = key_node.line
         return merged | result
 
-    def scalar(self, node: yaml.ScalarNode, place: Place) -> Any:
-        text: str = node.value
-        if node.style in ("'", '"', "|", ">"):
+    def scalar(self, node: _Node, place: Place) -> Any:
+        text = node.text
+        if not node.plain:
             return text
-        if node.tag not in _PLAIN_TAGS:
-            self.problem(node, place, f"the tag {node.tag!r} is not understood", "write the value plainly")
+        if node.tag is not None and node.tag not in _PLAIN_TAGS:
+            self.findings.append(
+                self.problem(node, place, f"the tag {node.tag!r} is not understood", "write the value plainly")
+            )
             return None
         if text in ("", "~", "null", "Null", "NULL"):
             return None
@@ -192,8 +262,9 @@ def _written(number: Any, text: str) -> Any:
 def read_json(path: Path) -> Document:
     """Read a JSON file. Values come from the JSON parser, lines from reading the same text as YAML, its superset."""
     text = _text_of(path)
+    twice: list[str] = []
     try:
-        data = json.loads(text, object_pairs_hook=_no_twins, parse_constant=_no_constant)
+        data = json.loads(text, object_pairs_hook=_pairs(twice), parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         problem = f"{error.msg}, column {error.colno}"
         raise SpecError(
@@ -203,18 +274,24 @@ def read_json(path: Path) -> Document:
     except (ValueError, RecursionError) as error:
         raise SpecError(f"{path} cannot be read: {error or 'nested too deeply'}") from None
     try:
-        lines = parse_yaml(text.replace("\t", " "), str(path)).lines
-    except SpecError:
-        lines = {(): 1}  # an escape that YAML does not know: the values hold, only the lines are lost
-    return Document(str(path), data, lines)
+        same = parse_yaml(text.replace("\t", " "), str(path))
+    except SpecError:  # an escape that YAML does not know: the values hold, only the lines are lost
+        said = [Finding("json", "error", key, f"{_shown(key)} is there twice", "remove one of them", str(path), 1)
+                for key in twice]  # fmt: skip
+        return Document(str(path), data, {(): 1}, tuple(said))
+    return Document(str(path), data, same.lines, same.twice)
 
 
-def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"{next(key for key in keys if keys.count(key) > 1)!r} is there twice")
-    return result
+def _pairs(twice: list[str]) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+    """Pairs of an object as a mapping; keys that are there more than once are added to ``twice``."""
+
+    def found(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        result = dict(pairs)
+        if len(result) != len(pairs):
+            twice.extend(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        return result
+
+    return found
 
 
 def _no_constant(name: str) -> Any:
@@ -224,17 +301,77 @@ def _no_constant(name: str) -> Any:
 # -- what pydantic found, in the user's terms ----------------------------------------------------------------------
 
 
+_MOST = 200
+"""Problems of one document that are said one by one: nobody reads more before the first are corrected."""
+
+
 def findings_of(
-    error: ValidationError, data: Any, model: type[BaseModel], check: str = "spec"
+    error: ValidationError,
+    data: Any,
+    model: type[BaseModel],
+    check: str = "spec",
+    line: Callable[[Place], int] = lambda place: 0,
 ) -> Iterator[tuple[Place, Finding]]:
-    """Every problem of a validation with its place in ``data``, value, reason and nearest name."""
+    """Every problem of a validation with its place in ``data``, value, reason and nearest name.
+
+    In the order of ``line``. Of more than a few hundred only the first are said, and how many there are besides.
+    """
     found = [(_real_place(item["loc"], data), item) for item in error.errors(include_url=False)]
+    found.sort(key=lambda pair: line(pair[0]))
+    around = {place[:depth] for place, _ in found for depth in range(len(place))}
+    said = 0
     for place, item in found:
-        inside = any(len(other) > len(place) and other[: len(place)] == place for other, _ in found)
-        if inside and item["type"] == "too_short":
+        if place in around and item["type"] == "too_short":
             continue  # a list whose items are all wrong counts as empty: the items say what is the matter
+        if isinstance(item.get("ctx", {}).get("error"), TwiceNamed):
+            continue  # said with its line by whoever has the document (twice_named)
+        if said == _MOST:
+            yield (), Finding(check, "error", "", f"{len(found) - said} more problems", "correct these first")
+            return
+        said += 1
         problem, hint = _explain(item, place, data, model)
         yield place, Finding(check, "error", place_text(place), problem, hint)
+
+
+def twice_named(data: Any, model: type[BaseModel]) -> Iterator[tuple[Place, Finding]]:
+    """Things of one list that have the same name, wherever the model names the items of a list: the later ones.
+
+    This needs no valid document, so that it is said beside whatever else is wrong.
+    """
+    if not isinstance(data, Mapping):
+        return
+    for name in model.model_fields:
+        inner = data.get(name)
+        for item in _models_in(model.model_fields[name]) if isinstance(inner, list | Mapping) else ():
+            if isinstance(inner, Mapping):
+                if _may_be(inner, item):
+                    yield from (((name, *place), found) for place, found in twice_named(inner, item))
+                continue
+            first: dict[str, int] = {}
+            for index, each in enumerate(inner or ()):
+                if not isinstance(each, Mapping) or not _may_be(each, item):
+                    continue
+                yield from (((name, index, *place), found) for place, found in twice_named(each, item))
+                called = each.get("name")
+                if not isinstance(called, str) or not _is_named(item):
+                    continue
+                if called in first:
+                    yield (name, index, "name"), Finding(
+                        "spec", "error", "", f"{_shown(called)} is there twice, first as {name}[{first[called]}]",
+                        "names are unique: rename or remove one of them")  # fmt: skip
+                first.setdefault(called, index)
+
+
+def _is_named(model: type[BaseModel]) -> bool:
+    """Whether things of a model are told apart by their names (and not by something else, as secrets are)."""
+    info = model.model_fields.get("name")
+    return info is not None and any(getattr(item, "pattern", None) == NAME_PATTERN for item in info.metadata)
+
+
+def _may_be(data: Mapping[str, Any], model: type[BaseModel]) -> bool:
+    """Whether a mapping is meant to be of a model, by its ``kind`` where the model has one."""
+    info = model.model_fields.get("kind")
+    return info is None or not get_args(info.annotation) or data.get("kind") in get_args(info.annotation)
 
 
 def _real_place(location: tuple[str | int, ...], data: Any) -> Place:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from ..primitives.quantity import Rate, Size
-from .base import Count, Flag, Model, Name, Natural, Text, unique
+from .base import Count, Flag, Links, MachineCount, Model, Name, Natural, PairLinks, Text, TwiceNamed, unique
 
 __all__ = ["Cabling", "Fabric", "FabricKind", "Join", "Manager", "Oversubscription", "Partition", "Service",
            "Switches"]  # fmt: skip
@@ -80,9 +80,9 @@ class Oversubscription(Model):
 class Manager(Model):
     """Subnet-manager appliances on ports of the leaves."""
 
-    links: Natural
+    links: Links
     """Links they have, in the whole fabric."""
-    appliances: Count | None = None
+    appliances: MachineCount | None = None
     """How many there are; empty means one a link."""
     speed: Rate | None = None
     """Of a link; empty means the fabric's. With half of it two links share a leaf port through a splitter."""
@@ -92,7 +92,7 @@ class Manager(Model):
     """Cable of the catalog its links come over; empty means the simplest that reaches."""
     pack: Flag = False
     """Splitters share modules with each other, on as few leaves as that takes: fewer modules, less redundancy."""
-    peer_links: Natural = 0
+    peer_links: PairLinks = 0
     """Links between the two appliances of a pair, beside the management network: back to back."""
     product: Text | None = None
     """What the bill of material calls one."""
@@ -104,9 +104,9 @@ class Service(Model):
     the same machines."""
 
     name: Name
-    count: Count
+    count: MachineCount
     """Machines."""
-    links: Count = 1
+    links: Annotated[PairLinks, Field(ge=1)] = 1
     """Of each machine."""
     speed: Rate | None = None
     """Of a link; empty means the fabric's. With half of it two links share a leaf port through a splitter."""
@@ -116,7 +116,7 @@ class Service(Model):
     """Cable of the catalog its links come over; empty means the simplest that reaches."""
     pack: Flag = False
     """Splitters share modules with each other, on as few leaves as that takes: fewer modules, less redundancy."""
-    peer_links: Natural = 0
+    peer_links: PairLinks = 0
     """Links between the two machines of a pair, beside the management network: back to back."""
     full: Flag = False
     """Leaves get uplinks for all of its bandwidth, as those of a storage network do for storage."""
@@ -131,7 +131,7 @@ class Join(Model):
     """Links from every leaf into the topmost switches of another fabric, over the leaves' uplink ports."""
 
     fabric: Name
-    links: Count
+    links: Annotated[PairLinks, Field(ge=1)]
 
 
 class Partition(Model):
@@ -208,9 +208,9 @@ class Fabric(Model):
     """Further machines on leaf ports."""
     spines: Count | None = None
     """Spines (of a pod); empty means as few as have ports for all uplinks."""
-    peer_links: Natural = 0
+    peer_links: PairLinks = 0
     """Links between the two leaves of a pair, where a node has one port on each (multi-chassis link aggregation)."""
-    exits: Natural = 0
+    exits: Links = 0
     """Links from the topmost switches to the building's network."""
     joins: Join | None = None
     cabling: Cabling | None = None
@@ -228,5 +228,5 @@ class Fabric(Model):
     @model_validator(mode="after")
     def _unique_services(self) -> Fabric:
         for twice in unique(self.services):
-            raise ValueError(f"services: {twice!r} is there twice; names are unique")
+            raise TwiceNamed(f"services: {twice!r} is there twice; names are unique")
         return self

@@ -18,7 +18,7 @@ from ..primitives.quantity import (
     UnitPrice,
     Voltage,
 )
-from .base import Count, Model, Name, Natural, Number, Ratio, Text, unique
+from .base import Count, MachineCount, Model, Name, Natural, Number, Ratio, Text, TwiceNamed, unique
 
 __all__ = ["Cooling", "EnergySource", "EnergySupply", "Facility", "ManagementRacks", "PowerSupply", "RackChoice",
            "ServiceMachines"]  # fmt: skip
@@ -49,7 +49,7 @@ class RackChoice(Model):
 class ManagementRacks(Model):
     """Racks for switches and service machines."""
 
-    racks: Count | None = None
+    racks: MachineCount | None = None
     """How many; empty means as few as hold them by units and power."""
     type: Text | None = None
     """Empty means the rack of the nodes."""
@@ -68,7 +68,7 @@ class ServiceMachines(Model):
 
     name: Name
     machine: Text
-    count: Count = 1
+    count: MachineCount = 1
 
 
 class PowerSupply(Model):
@@ -76,7 +76,7 @@ class PowerSupply(Model):
 
     budget: Power | None = None
     """IT power of the hall."""
-    feeds: Count = 2
+    feeds: Few = 2
     redundancy: Literal["N", "N+1", "2N", "3N/2"] = "N"
     """What must go on after the loss of one feed: N nothing, the others everything."""
     voltage: Voltage | None = None
@@ -167,7 +167,7 @@ class EnergySupply(Model):
     @model_validator(mode="after")
     def _parts(self) -> EnergySupply:
         for twice in unique(self.sources):
-            raise ValueError(f"sources: {twice!r} is there twice; names are unique")
+            raise TwiceNamed(f"sources: {twice!r} is there twice; names are unique")
         total = sum(source.share for source in self.sources)
         if total > 1 + 1e-9:
             raise ValueError(f"the shares of the sources add up to {total:g}: more than all of the energy")
@@ -197,5 +197,5 @@ class Facility(Model):
     @model_validator(mode="after")
     def _unique_machines(self) -> Facility:
         for twice in unique(self.machines):
-            raise ValueError(f"machines: {twice!r} is there twice; names are unique")
+            raise TwiceNamed(f"machines: {twice!r} is there twice; names are unique")
         return self

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from ..primitives.quantity import Duration, Money, Price, Rate, Size
-from .base import Flag, Model, Name, Natural, Ratio, Text, unique
+from .base import Flag, Model, Name, Natural, Ratio, Text, TwiceNamed, unique
 from .tenant import Budget, Limits
 
 __all__ = ["Connection", "DataSet", "FleetSpec", "FleetTenant", "Member", "Policy", "same_schedulers"]
@@ -134,5 +134,5 @@ class FleetSpec(Model):
         for problem in same_schedulers(self.clusters):
             raise ValueError(problem)
         for twice in unique(self.tenants):
-            raise ValueError(f"tenants: {twice!r} is there twice")
+            raise TwiceNamed(f"tenants: {twice!r} is there twice")
         return self

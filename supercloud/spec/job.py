@@ -6,8 +6,8 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, StrictInt, model_validator
 
-from ..primitives.quantity import Duration, Money, Price, Quantity, Size
-from .base import Count, Flag, Model, Name, Natural, Ratio, Text
+from ..primitives.quantity import Money, Price, Quantity, Size
+from .base import MIG_PROFILE, Count, Flag, Model, Name, Natural, Ratio, Text, Time, more_than_nothing
 from .storage import Mount
 from .tenant import Priority
 from .training import ModelShape
@@ -22,21 +22,13 @@ LicenceName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]*(@[A-Za-z0-
 _Q = TypeVar("_Q", bound=Quantity)
 
 
-def _some(value: _Q) -> _Q:
-    """More than nothing: engines take a time of 0 as no limit at all."""
-    if value.base <= 0:
-        raise ValueError(f"{value} is not more than 0")
-    return value
-
-
 def _no_debt(value: _Q) -> _Q:
     if value.base < 0:
         raise ValueError(f"{value} is less than 0")
     return value
 
 
-Time = Annotated[Duration, AfterValidator(_some)]
-Bytes = Annotated[Size, AfterValidator(_some)]
+Bytes = Annotated[Size, AfterValidator(more_than_nothing)]
 
 
 def _as_tuple(value: object) -> object:
@@ -54,7 +46,7 @@ class Accelerators(Model):
     """At least this much memory each."""
     fraction: Annotated[float, Field(strict=True, gt=0, le=1)] | None = None
     """A part of one accelerator, where the pool is sliced."""
-    profile: Annotated[str, Field(pattern=r"^[0-9]+g\.[0-9]+gb(\+[a-z.]+)?$", max_length=32)] | None = None
+    profile: Annotated[str, Field(pattern=MIG_PROFILE, max_length=32)] | None = None
     """A MIG profile; ``count`` then counts instances."""
 
     @model_validator(mode="after")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 from ..errors import Finding, SpecError
 from .base import Model
 from .cluster import ClusterSpec
-from .document import Document, Place, findings_of, parse_yaml, read
+from .document import Document, Place, findings_of, parse_yaml, place_text, read, twice_named
 from .fleet import FleetSpec
 from .job import JobSpec
 
@@ -71,17 +72,21 @@ def _model_of(document: Document, model: type[M], what: str) -> M:
     if not isinstance(document.data, Mapping):
         found = "is empty" if document.data is None else f"holds a {type(document.data).__name__.lstrip('_')}"
         raise SpecError(f"{name} {found}; {what} is a mapping that starts with 'name:'")
+    found = [
+        replace(finding, path=place_text(place)).at(document.file, document.line(place))
+        for place, finding in twice_named(document.data, model)
+    ]
     try:
-        return model.model_validate(document.data)
+        valid = model.model_validate(document.data)
     except ValidationError as error:
-        findings = sorted(
-            {
-                finding.at(document.file, document.line(place))
-                for place, finding in findings_of(error, document.data, model)
-            },
-            key=lambda finding: (finding.line, finding.path, finding.problem),
-        )
-        raise SpecError(f"{name}: {len(findings)} problem(s) in {what}", findings) from None
+        found += [
+            finding.at(document.file, document.line(place))
+            for place, finding in findings_of(error, document.data, model, line=document.line)
+        ]
+    findings = sorted({*found, *document.twice}, key=lambda finding: (finding.line, finding.path, finding.problem))
+    if findings:
+        raise SpecError(f"{name}: {len(findings)} problem(s) in {what}", findings)
+    return valid
 
 
 def _place_of(path: str, data: Any) -> Place:

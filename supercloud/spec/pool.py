@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from ..primitives.quantity import Duration, Price, Size
-from .base import Count, Flag, Model, Name, Natural, NodeCount, Text, unique
+from .base import MIG_PROFILE, Count, Flag, Model, Name, Natural, NodeCount, Text, unique
 from .facility import RackChoice
 from .storage import Mount
 
@@ -76,7 +76,7 @@ Capacity = Annotated[
 class Slicing(Model):
     """Accelerators divided among jobs: MIG instances, shards, or MPS."""
 
-    mig: dict[Annotated[str, Field(pattern=r"^[0-9]+g\.[0-9]+gb(\+[a-z.]+)?$", max_length=32)], Count] = {}
+    mig: dict[Annotated[str, Field(pattern=MIG_PROFILE, max_length=32)], Count] = {}
     """Instances per accelerator by profile, such as ``{1g.10gb: 7}``."""
     shards: Count | None = None
     """Shards per accelerator: jobs share it without isolation."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from ..primitives.quantity import Duration, Size
-from .base import Count, Flag, Model, Name, Natural, ReleaseText, Text, unique
+from .base import Count, Flag, Model, Name, Natural, ReleaseText, Text, TwiceNamed, unique
 
 __all__ = ["Host", "KubernetesScheduler", "Machines", "Partition", "Scheduler", "SlurmScheduler", "TopologyKind"]
 
@@ -45,7 +45,7 @@ class Machines(Model):
 
     machine: Text | None = None
     """Empty means a usual one."""
-    count: Natural = 1
+    count: Annotated[Natural, Field(le=4096)] = 1
     disk: Size | None = None
     """Of the root."""
     public: Flag = False
@@ -94,9 +94,9 @@ class SlurmScheduler(Model):
     @model_validator(mode="after")
     def _names(self) -> SlurmScheduler:
         for twice in unique(self.partitions):
-            raise ValueError(f"two partitions are called {twice!r}")
+            raise TwiceNamed(f"two partitions are called {twice!r}")
         for twice in unique(self.controllers):
-            raise ValueError(f"two controllers are called {twice!r}")
+            raise TwiceNamed(f"two controllers are called {twice!r}")
         if sum(partition.default for partition in self.partitions) > 1:
             raise ValueError("more than one partition is the default")
         return self
@@ -131,7 +131,7 @@ class KubernetesScheduler(Model):
     @model_validator(mode="after")
     def _names(self) -> KubernetesScheduler:
         for twice in unique(self.controllers):
-            raise ValueError(f"two controllers are called {twice!r}")
+            raise TwiceNamed(f"two controllers are called {twice!r}")
         for twice in sorted({name for name in self.levels if self.levels.count(name) > 1}):
             raise ValueError(f"levels: {twice!r} is there twice")
         return self

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StrictBool, StrictInt, StrictStr
+from pydantic import Field
 
-from ..primitives.quantity import Duration, Rate, Size
-from .base import Count, Flag, Model, Name, Natural, Number, Parameters, Text
+from ..primitives.quantity import Rate, Size
+from .base import (
+    Count,
+    Flag,
+    Interfaces,
+    MachineCount,
+    Model,
+    Name,
+    Natural,
+    Number,
+    OptionValue,
+    Parameters,
+    Text,
+    Time,
+)
 
 __all__ = ["Checkpoint", "Mount", "Protection", "Servers", "Storage", "Throughput"]
 
@@ -25,7 +38,7 @@ class Servers(Model):
     """On-prem: the machines that serve it."""
 
     machine: Text
-    count: Count | None = None
+    count: MachineCount | None = None
     """How many; empty means as many as capacity and throughput need."""
     throughput: Throughput | None = None
     """What one of them gives, measured or promised; empty means that its network ports are the only bound known."""
@@ -52,9 +65,9 @@ class Checkpoint(Model):
     """Of the model: 405e9, or 405B."""
     bytes_per_parameter: Number = 14
     """Of the saved state: 14 is bf16 weights with fp32 master weights and both moments of Adam."""
-    stall: Duration | None = None
+    stall: Time | None = None
     """Training may stand still so long while it is written."""
-    interval: Duration | None = None
+    interval: Time | None = None
     """Or: it is written beside training, and done before the next one begins."""
     keep: Count = 1
     """How many are kept."""
@@ -69,7 +82,7 @@ class Storage(Model):
     """A product of the catalog (on a cloud, of its storage services), where the kind alone leaves a choice."""
     deployment: Text | None = None
     """Clouds only: the way the product is set up, in the provider's word (``PERSISTENT_2``)."""
-    options: dict[Name, StrictStr | StrictInt | StrictBool] = {}
+    options: dict[Name, OptionValue] = {}
     """Clouds only: further options of the product, in the provider's terms (``compression: LZ4``)."""
     capacity: Size | None = None
     """Usable size; an object store needs none."""
@@ -92,7 +105,7 @@ class Storage(Model):
     """Lustre: sizes the metadata; empty means what its manual takes as an example."""
     data_on_metadata: Flag = False
     """Lustre: small files live on the metadata targets."""
-    interface: Text | None = None
+    interface: Interfaces | None = None
     """Network interfaces of servers and clients it is reached over, with commas between; empty means those that the
     plan names (storage0 …) on InfiniBand, and the usual ones elsewhere."""
     import_from: Text | None = None

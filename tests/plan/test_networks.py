@@ -275,6 +275,6 @@ def test_wrong_mac_addresses(tmp_path: Path, line: str, said: str) -> None:
 def test_a_list_of_mac_addresses_that_is_not_there(tmp_path: Path) -> None:
     assert problems(from_file(tmp_path, network={"macs": "macs.csv"}), "network-macs")[0][0] == "network.macs"
     (tmp_path / "macs.csv").write_bytes(b"\xff\xfe\x00")
-    assert "cannot be read" in problems(from_file(tmp_path, network={"macs": "macs.csv"}), "network-macs")[0][1]
+    assert "not UTF-8" in problems(from_file(tmp_path, network={"macs": "macs.csv"}), "network-macs")[0][1]
     (tmp_path / "macs.csv").write_text("x,y,z\n" * 50)
     assert len(problems(from_file(tmp_path, network={"macs": "macs.csv"}), "network-macs")) == 21

@@ -87,7 +87,8 @@ def kueue_starts(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             yield Finding("kueue-starts", "note", "scheduler.version",
                           f"nothing in Kubernetes {facts.release.name} tells a job that Kueue took its nodes and gave "
                           "it others: both starts have one SUPERCLOUD_EPOCH, so what is left of the first may still "
-                          "commit checkpoints", f"set scheduler.version to {min(able, key=age).name} or later"
+                          "commit checkpoints",
+                          f"set scheduler.version to {min(able, key=age).name} or later" if able else ""
                           )  # fmt: skip
 
 

@@ -46,6 +46,8 @@ def fabrics_of(
         )  # fmt: skip
         if found is not None:
             built[index] = found
+    for index, fabric in enumerate(spec.fabrics):
+        _joined_is_built(spec, index, fabric, built, problems)
     return tuple(built[index] for index in sorted(built))
 
 
@@ -63,6 +65,23 @@ def _joins(spec: ClusterSpec, index: int, fabric: Fabric, problems: Problems) ->
     elif _SWITCH_KIND.get(other.kind) != _SWITCH_KIND.get(fabric.kind):
         problems.error("fabric-joins", path, f"{fabric.name} is {fabric.kind}, {other.name} is {other.kind}: no cable "
                        "joins them", "join a network of the same kind")  # fmt: skip
+
+
+def _joined_is_built(
+    spec: ClusterSpec, index: int, fabric: Fabric, built: dict[int, FabricPlan], problems: Problems
+) -> None:
+    """Whether the network that one joins has switches: one that no pool uses is not built."""
+    if fabric.joins is None or index not in built or spec.site.kind != "onprem":
+        return
+    for at, other in enumerate(spec.fabrics):
+        if other.name != fabric.joins.fabric or other.name == fabric.name or (at in built and built[at].tiers):
+            continue
+        used = any(other.name in pool.fabrics for pool in spec.pools)
+        if at not in built and used:
+            continue  # why it could not be built is said at its own place
+        why = "is a torus and has no switches" if at in built else "is in no pool's fabrics, so it is not built"
+        problems.error("fabric-joins", f"fabrics[{index}].joins.fabric", f"{fabric.name} joins {other.name}, which {why}",
+                       f"add {other.name} to the fabrics of a pool, or join another network")  # fmt: skip
 
 
 def _fabric(

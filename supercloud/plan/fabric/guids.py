@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ...errors import Finding, InputError
 from ...primitives import ibnetdiscover
+from ...primitives.files import FileProblem, read_text
 from ...spec import ClusterSpec
 from ..model import FabricPlan
 from ..problems import Problems
@@ -27,11 +28,12 @@ def with_guids(
         if declared.guids:
             path = folder / declared.guids
             try:
-                guids, wrong = read_guids(path.read_text(encoding="utf-8"), str(path))
-            except (OSError, UnicodeDecodeError) as error:
+                guids, wrong = read_guids(read_text(path), str(path))
+            except FileProblem as error:
                 problems.error(
-                    "guids-file", f"fabrics[{index}].guids", f"{path} cannot be read: {error}", "name a file"
-                )
+                    "guids-file", f"fabrics[{index}].guids", f"{declared.guids!r}: {error}",
+                    "name a file of GUIDs, its path relative to the spec",
+                )  # fmt: skip
             except InputError as error:
                 problems.error("guids-file", f"fabrics[{index}].guids", str(error), "take the whole output again")
             else:
@@ -56,7 +58,8 @@ def read_guids(text: str, file: str) -> tuple[dict[str, str], list[Finding]]:
                 continue
             match = _LINE.match(line)
             if match is None:
-                raise InputError(f"{file}:{number}: {line[:60]!r} is no name and GUID")
+                # not quoted: the file may be another one than was meant, and not for everybody's eyes
+                raise InputError(f"{file}:{number}: this line is not a name and a GUID")
             rows.append((match[1] or match[2], f"0x{int(match[3], 16):016x}", number))
     guids: dict[str, str] = {}
     owners: dict[str, tuple[str, int]] = {}

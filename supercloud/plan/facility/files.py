@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from ...facility import WeatherError
+from ...primitives.files import FileProblem, read_bytes
 from ..problems import Problems
 
 __all__ = ["read"]
 
 _T = TypeVar("_T")
-# a year of hours in EPW is 2 MB
-_LARGEST = 16 * 1024 * 1024
 
 
 def _text(data: bytes) -> str:
@@ -31,16 +30,8 @@ def read(name: str | None, folder: Path, path: str, parse: Callable[[str], _T], 
     if name is None:
         return None
     try:
-        file = folder / name
-        if not file.is_file():
-            reason = "there is no such file"
-        elif file.stat().st_size > _LARGEST:
-            reason = f"it has more than {_LARGEST // 1024**2} MiB"
-        else:
-            return parse(_text(file.read_bytes()))
-    except WeatherError as error:
+        return parse(_text(read_bytes(folder / name)))
+    except (WeatherError, FileProblem) as error:
         reason = str(error)
-    except (OSError, ValueError) as error:
-        reason = str(getattr(error, "strerror", None) or "it is no text")
     problems.error("facility-file", path, f"{name!r}: {reason}", "a file of hours, its path relative to the spec")
     return None

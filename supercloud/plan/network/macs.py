@@ -6,6 +6,7 @@ import csv
 import re
 from pathlib import Path
 
+from ...primitives.files import FileProblem, read_text
 from ...primitives.nodes import HostRange
 from ...spec import ClusterSpec
 from ..model import PoolPlan
@@ -28,10 +29,10 @@ def macs_of(
         return {}
     path = folder / spec.network.macs
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        problems.error("network-macs", "network.macs", f"{spec.network.macs} cannot be read: {error}",
-                       "give a CSV file of host,network,mac")  # fmt: skip
+        lines = read_text(path).splitlines()
+    except FileProblem as error:
+        problems.error("network-macs", "network.macs", f"{spec.network.macs!r}: {error}",
+                       "give a CSV file of host,network,mac, its path relative to the spec")  # fmt: skip
         return {}
     nodes = [*(pool.hosts for pool in pools), *(group.hosts for group in servers)]
     known = {
@@ -74,6 +75,9 @@ def _problem(
     if len(cells) != 3:
         return f"{len(cells)} columns", "host,network,mac"
     host, network, mac = cells[0], cells[1], cells[2].lower().replace("-", ":")
+    if not re.fullmatch(r"[0-9a-z]{1,2}([:-][0-9a-z]{1,2}){3,7}|[0-9a-f.]{12,14}", mac):
+        # not quoted: the file may be another one than was meant, and not for everybody's eyes
+        return "the third column is no MAC address", "host,network,mac, such as train-0001,in-band,02:42:ac:11:00:02"
     if network not in known:
         return f"there is no network {network!r}", "known: in-band, bmc, switch"
     if not any(_holds(hosts, host) for hosts in known[network]):

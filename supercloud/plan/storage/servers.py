@@ -12,8 +12,9 @@ from ...catalog import Catalog, Machine, StorageProduct
 from ...errors import UnknownName
 from ...primitives.addresses import AddressRun, Block, addresses_for, room_of
 from ...primitives.nodes import HostRange
-from ...primitives.quantity import Rate, Size
+from ...primitives.quantity import Duration, Rate, Size
 from ...spec import Fabric, Storage
+from ...spec.base import MOST_MACHINES
 from ..fabric.roles import client_adapter
 from ..model import NetworkPlan, PoolPlan, StoragePlan
 from ..problems import Problems
@@ -70,11 +71,7 @@ def checkpoint_need(item: Storage, path: str, problems: Problems) -> CheckpointN
             "stall: training waits so long; interval: it is written beside training within it",
         )
         return None
-    window = asked.stall or asked.interval
-    assert window is not None
-    if window.base <= 0:
-        problems.error("storage-checkpoint-need", f"{path}.checkpoint", f"no time to write it in: {window}", "")
-        return None
+    window = cast(Duration, asked.interval if asked.stall is None else asked.stall)
     size = Size(Fraction(repr(asked.parameters)) * Fraction(repr(asked.bytes_per_parameter)), "B")
     write = Rate.of_base(size.base * 8 / window.base / (1 if asked.stall else _BACKGROUND))
     return CheckpointNeed(size, write, size * asked.keep, window, asked.stall is None)
@@ -119,8 +116,14 @@ def placed(
         groups.insert(0, ("mds", metadata, design.metadata_servers))
     elif item.kind == "lustre":
         groups.insert(0, ("mds", metadata, item.metadata.count if item.metadata and item.metadata.count else 2))
+    largest = max(group[2] for group in groups)
+    if largest > MOST_MACHINES:
+        problems.error("storage-servers", f"{path}.servers",
+                       f"{item.name} would take {largest} servers of {machine.name}, {MOST_MACHINES} is the most",
+                       "ask for less capacity or throughput, or take larger machines")  # fmt: skip
+        return plan
     # every role has an equal part of the block, so that one more of the first renumbers none of the second
-    block = room.take(len(groups) * max(group[2] for group in groups))
+    block = room.take(len(groups) * largest)
     if block is None:
         problems.error(
             "addresses",

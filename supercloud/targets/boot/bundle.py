@@ -7,7 +7,7 @@ import hashlib
 from ..._version import __version__
 from ...plan.model import Plan
 from ...primitives.bundle import Bundle, File
-from ...primitives.templates import fill
+from ...primitives.templates import Quoted, fill
 from .environment import environments
 from .tables import group_lines, mount_lines
 
@@ -39,7 +39,8 @@ def boot_bundle(plan: Plan, functions: str) -> Bundle:
     for key, environment in environments(plan).items():
         text = "\n".join([*environment, f"DIGEST={_digest(sums)}"])
         files[f"user-data/{key}.sh"] = File(
-            fill("boot/user-data.sh.j2", head=head, environment=text, cloud=cloud.strip()), executable=True
+            fill("boot/user-data.sh.j2", head=head, environment=Quoted(text), cloud=Quoted(cloud.strip())),
+            executable=True,
         )
     return Bundle(files)
 

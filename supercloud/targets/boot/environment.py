@@ -100,5 +100,5 @@ def _topology(plan: Plan) -> str:
 
 def _lines(own: dict[str, str]) -> Iterator[str]:
     for name, value in own.items():
-        quoted = value.replace("'", r"'\''")
+        quoted = value.replace("'", r"'\''")  # always in quotes: what is put in later may be anything
         yield f"{name}='{quoted}'"

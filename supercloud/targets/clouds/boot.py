@@ -39,7 +39,12 @@ def filled(text: str, values: Mapping[str, pulumi.Input[str]], path: str = "") -
     if missing:
         raise InputError(f"{path}: nothing is known for @{{{missing[0]}}}; known: {', '.join(sorted(values))}")
     found = pulumi.Output.all(*(values[name] for name in names))
-    return found.apply(lambda known: _HOLE.sub(lambda hole: str(known[names.index(hole[1])]), text))
+    return found.apply(lambda known: _HOLE.sub(lambda hole: _inside_quotes(known[names.index(hole[1])]), text))
+
+
+def _inside_quotes(value: object) -> str:
+    """A value as it stands within the single quotes that the boot bundle has around every placeholder."""
+    return str(value).replace("'", r"'\''")
 
 
 def _encoded(text: str, limit: int, path: str) -> str:

@@ -16,12 +16,16 @@ from typing import Any
 
 from ....errors import InputError
 from ....primitives import ibnetdiscover
+from ....primitives.files import FileProblem
+from ....primitives.files import read_text as file_text
 from .neighbour_tables import is_table, read_tables
 from .neighbour_text import is_text, read_text
 
 __all__ = ["Seen", "read_output"]
 
 _ANY = "?"
+# ibnetdiscover prints some hundred bytes a link: of a million links this is 256 MB.
+_LARGEST = 256 * 2**20
 
 SeenEnd = tuple[str, str]
 
@@ -50,12 +54,9 @@ def read_output(path: Path) -> Seen:
     seen: Seen | None = None
     for file in files:
         try:
-            text = file.read_text(encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"{file}: cannot be read: {error.strerror or error}") from None
-        except UnicodeDecodeError as error:
-            line = file.read_bytes()[: error.start].count(b"\n") + 1
-            raise InputError(f"{file}:{line}: is no text (byte {error.start})") from None
+            text = file_text(file, _LARGEST)
+        except FileProblem as error:
+            raise InputError(f"{file}: {error}") from None
         seen = _read(text, file, seen)
     assert seen is not None
     return seen

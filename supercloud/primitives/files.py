@@ -1,0 +1,66 @@
+"""Files that somebody else names: read up to a size, only where they are ordinary files, never waiting for a writer.
+
+A path may come from a spec that a stranger wrote. A device has no end, a pipe waits for ever, and a text that quotes a
+file of another kind shows what only its owner may see: those who read a file with :func:`read_text` say what is wrong
+with it without its contents, unless it has the form that they expect.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from ..errors import InputError
+
+__all__ = ["LARGEST", "FileProblem", "read_bytes", "read_text"]
+
+LARGEST = 16 * 2**20
+"""Bytes. The hours of a year in EPW are 2 MB, a spec of 4,096 pools less than 4 MB."""
+
+_KINDS = (
+    (stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)  # fmt: skip
+
+
+class FileProblem(InputError):
+    """A file cannot be read; the text says why, without the path."""
+
+
+def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
+    """The bytes of an ordinary file. Raises :class:`FileProblem` for anything else and for more than ``largest``."""
+    try:
+        # a pipe that nobody writes would be waited for, and a terminal become that of this process
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise FileProblem("there is no such file") from None
+    except (OSError, ValueError) as error:  # ValueError: a path with a null character
+        raise FileProblem(str(getattr(error, "strerror", None) or "this is no path of a file")) from None
+    try:
+        mode = os.fstat(handle).st_mode
+        if not stat.S_ISREG(mode):
+            raise FileProblem(f"it is {next((name for is_it, name in _KINDS if is_it(mode)), 'no file')}, not a file")
+        with open(handle, "rb", closefd=False) as file:
+            data = file.read(largest + 1)
+    except OSError as error:
+        raise FileProblem(str(error.strerror or error)) from None
+    finally:
+        os.close(handle)
+    if len(data) > largest:
+        raise FileProblem(f"it has more than {_size_text(largest)}")
+    return data
+
+
+def read_text(path: Path, largest: int = LARGEST) -> str:
+    """The text of an ordinary file in UTF-8, with or without a mark of the byte order at its beginning."""
+    data = read_bytes(path, largest)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise FileProblem(f"it is not UTF-8 text (line {line}, byte {error.start})") from None
+
+
+def _size_text(size: int) -> str:
+    return f"{size // 2**20} MiB" if size >= 2**20 else f"{size} bytes"

@@ -1,0 +1,353 @@
+"""Specs made from the published JSON Schemas: valid ones, values at the bounds, wrong ones; the same for the same seed.
+
+A new field of a model is generated as soon as it is in the schema. Only two things are added to what the schema says,
+so that many specs get past the first checks: texts that name something of the catalog are taken from the catalog, and
+names are taken from a few, so that references meet what they refer to.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+import re
+import re._parser as regex  # type: ignore[import-not-found]  # the parser of the standard library, Python 3.11 and later
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from supercloud.catalog import Catalog
+from supercloud.catalog.reader import KINDS
+from supercloud.spec.schema import schema_of
+
+__all__ = ["Generator", "hostile_text"]
+
+NAMES = ("train", "compute", "storage", "mgmt", "infer", "scratch", "home", "team-a", "team-b", "ctl1")
+
+WRONG: tuple[Any, ...] = (
+    None, True, False, 0, 1, -1, 7, 10**6, 10**7, 10**9, 10**30, -(10**18), 0.5, 1e308, -0.0, 5e-324, float("nan"),
+    float("inf"), "", " ", "a" * 5000, "ü", "𝔘𝔫𝔦𝔠𝔬𝔡𝔢", "\u202eevil", "a\x00b", "a\nb", "a\x85b", "a\u2028b", "\x1b[31m",
+    "\ufffe", "$(reboot)", "`id`", "'; id; '", "{{ 7*7 }}", "../../etc/passwd", "/", "/dev/zero", "1e999 W", "-5 kW", "0 W",
+    "9999999999 PiB", "1e30 EB", "0 s", "1e-30 s", "9" * 60 + " d", "400 Gb/s", "0x10", "1:30", "yes", "=1+1", "a, b",
+    "\uff11 W", "1__0 W", "10.0.0.0/0", "::/0", "10.0.0.1/8", "0.0.0.0/32", "1-1", "4294967295-4294967295", "22.05", "99.99",
+    [], [[]], {}, {"kind": "x"}, ["train"], ["train", "train"], [1, 2, 3], [{}], {"name": "train"}, [None], {"": ""},
+)  # fmt: skip
+
+# Numbers of quantities and counts: ordinary ones more often than those at the bounds.
+_COUNTS = (
+    0,
+    1,
+    1,
+    2,
+    2,
+    3,
+    4,
+    4,
+    7,
+    8,
+    8,
+    9,
+    15,
+    16,
+    16,
+    17,
+    31,
+    32,
+    64,
+    100,
+    128,
+    255,
+    256,
+    512,
+    1000,
+    1152,
+    4096,
+    20_000,
+)
+_AMOUNTS = ("1", "2", "4", "8", "10", "16", "30", "50", "100", "200", "400", "800", "0.5", "1.5", "1e3", "24", "0", "-1", "1e-6",
+            "1e6", "1e9", "1e12", "1e30", "0.1", "12_000")  # fmt: skip
+_KINDS = {
+    "leaf": "switches", "spine": "switches", "core": "switches", "os": "network-systems", "uplinks": "cables",
+    "peers": "cables", "type": "racks", "shelf": "power-shelves", "rejection": "heat-rejection",
+    "chiller": "heat-rejection", "air_class": "thermal-classes", "water_class": "thermal-classes",
+    "product": "storage", "failures": "failure-rates",
+}  # fmt: skip
+
+
+class Generator:
+    """Documents of one schema (cluster, job or fleet), made anew or by changing one of ``seeds``."""
+
+    def __init__(self, document: str, seed: int, seeds: Sequence[Any] = (), catalog: Catalog | None = None):
+        self.random = random.Random(f"{document}/{seed}")
+        self.schema = schema_of(document)
+        self.definitions: dict[str, Any] = self.schema.get("$defs", {})
+        self.seeds = list(seeds)
+        self.catalog = catalog or Catalog()
+        self.wrong = 0.0
+
+    def document(self) -> Any:
+        """A document. A third has no value that the schema refuses by intention, the others one or a few."""
+        chance = self.random
+        if not self.seeds or chance.random() < 0.15:
+            self.wrong = chance.choice((0.0, 0.0, 0.01, 0.1))
+            return self.value(self.schema, "", 0)
+        self.wrong = 0.0
+        data = copy.deepcopy(chance.choice(self.seeds))
+        for _ in range(chance.choice((1, 1, 2, 3, 5, 8))):
+            self.wrong = chance.choice((0.0, 0.0, 0.0, 0.05))
+            self._change(data, chance.random() < 0.1)
+        return data
+
+    # -- one value of a schema ---------------------------------------------------------------------------------------
+
+    def value(self, schema: Mapping[str, Any], key: str, depth: int, index: int = 0) -> Any:
+        """A value that the schema takes, now and then one that it does not; ``key`` is the field's name."""
+        chance = self.random
+        if chance.random() < self.wrong:
+            return copy.deepcopy(chance.choice(WRONG))
+        schema = self._named(schema)
+        branches = schema.get("anyOf") or schema.get("oneOf")
+        if branches:
+            some = [item for item in branches if item.get("type") != "null"]
+            if len(some) < len(branches) and chance.random() < 0.05:
+                return None
+            return self.value(chance.choice(some), key, depth, index)
+        if "const" in schema:
+            return schema["const"]
+        if "enum" in schema:
+            return chance.choice(schema["enum"])
+        match schema.get("type"):
+            case "object":
+                return self._object(schema, depth)
+            case "array":
+                return self._array(schema, key, depth)
+            case "integer":
+                return self._integer(schema)
+            case "number":
+                return self._number(schema)
+            case "boolean":
+                return chance.random() < 0.5
+            case "string":
+                return self._text(schema, key, index)
+        return None
+
+    def _named(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        while "$ref" in schema:
+            schema = self.definitions[schema["$ref"].split("/")[-1]]
+        return schema
+
+    def _object(self, schema: Mapping[str, Any], depth: int, index: int = 0) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        required = set(schema.get("required", ()))
+        for key, inner in schema.get("properties", {}).items():
+            if key in required or self.random.random() < (0.3 if depth < 2 else 0.15):
+                found[key] = self.value(inner, key, depth + 1, index)
+        free = schema.get("additionalProperties") or next(iter(schema.get("patternProperties", {}).values()), None)
+        if isinstance(free, Mapping):
+            pattern = next(iter(schema.get("patternProperties", {})), None)
+            names = schema.get("propertyNames", {})
+            for _ in range(self.random.choice((0, 1, 1, 2))):
+                key_schema = {"type": "string", **names} | ({"pattern": pattern} if pattern else {})
+                found[str(self.value(key_schema, "", 9))] = self.value(free, "", depth + 1)
+        if self.random.random() < self.wrong:
+            found[self.random.choice(("naem", "nodes", "kind", "x" * 300, "ключ", "a.b", "a[0]", "\x1b[2J", ""))] = 1
+        return found
+
+    def _array(self, schema: Mapping[str, Any], key: str, depth: int) -> list[Any]:
+        least = schema.get("minItems", 0)
+        count = max(least, min(self.random.choice((0, 1, 1, 1, 2, 2, 3)), schema.get("maxItems", 9)))
+        inner = schema.get("items")
+        if inner is None:
+            return [self.value(item, key, depth) for item in schema.get("prefixItems", ())]
+        shape = self._named(inner)
+        if shape.get("type") == "object":
+            return [self._object(shape, depth, number) for number in range(count)]
+        return [self.value(inner, key, depth, number) for number in range(count)]
+
+    def _integer(self, schema: Mapping[str, Any]) -> int:
+        low, high = schema.get("minimum", 0), schema.get("maximum", 10**7)
+        chance = self.random.random()
+        if chance < 0.04:
+            return int(self.random.choice((low, high, low + 1, high - 1)))
+        if chance < 0.06:
+            return self.random.randint(low, high)
+        return int(min(max(self.random.choice(_COUNTS), low), high))
+
+    def _number(self, schema: Mapping[str, Any]) -> float:
+        low, high = schema.get("minimum", 0), schema.get("maximum", 1e15)
+        if self.random.random() < 0.2:
+            return self.random.choice((low, high, low + 1e-9, float(self.random.choice(_COUNTS))))
+        return self.random.choice((0.1, 0.5, 0.8, 0.9, 1, 1.2, 14)) if high > 1 else self.random.random()
+
+    def _text(self, schema: Mapping[str, Any], key: str, index: int) -> str:
+        pattern = schema.get("pattern", "")
+        units = re.search(r"\(([^()]*)\)\\s\*\$$", pattern)
+        if units:
+            return f"{self.random.choice(_AMOUNTS)} {self.random.choice(units[1].split('|'))}"
+        known = self._known(key)
+        if known and self.random.random() < 0.9:
+            return self.random.choice(known)
+        if pattern.startswith(r"^\d+(\.\d+)"):
+            return self.random.choice(
+                [*self.catalog.names("slurm"), *self.catalog.names("kubernetes"), *self.catalog.names("kueue")]
+            )
+        if pattern.startswith("^[a-z]([-a-z0-9]*") and self.random.random() < 0.95:
+            return (
+                NAMES[index % len(NAMES)] if key == "name" and self.random.random() < 0.9 else self.random.choice(NAMES)
+            )
+        if "0-9a-fA-F.:" in pattern and self.random.random() < 0.9:
+            network = self.random.choice(("10.0.0.0", "10.64.0.0", "172.16.0.0", "192.168.0.0", "100.64.0.0", "fd00::"))
+            return (
+                f"{network}/{self.random.choice((0, 8, 10, 12, 16, 20, 24, 30, 32, 64))}" if "/" in pattern else network
+            )
+        text = (
+            _matching(regex.parse(pattern), self.random)
+            if pattern
+            else self.random.choice(("a", "lz4", "", "x y", "é"))
+        )
+        return text[: schema.get("maxLength", 4096)] or "a"
+
+    def _known(self, key: str) -> list[str]:
+        """Names of the catalog that a field of this name may have."""
+        kind = _KINDS.get(key) or next((item for item in (f"{key}s", f"{key}es", key) if item in KINDS), None)
+        return self.catalog.names(kind) if kind else []
+
+    # -- changes of a document that is there ---------------------------------------------------------------------------
+
+    def _change(self, data: Any, spoil: bool) -> None:
+        places = list(self._places(data, self.schema))
+        here, schema = self.random.choice(places)
+        if isinstance(here, list):
+            self._change_list(here, schema)
+            return
+        properties = schema.get("properties", {})
+        key = self.random.choice(sorted(properties) or ["x"])
+        if spoil:
+            key = self.random.choice([*here, key, "naem"])
+            here[key] = copy.deepcopy(self.random.choice(WRONG))
+        elif key in here and self.random.random() < 0.25:
+            del here[key]
+        elif key in properties:
+            here[key] = self.value(properties[key], key, 2)
+
+    def _change_list(self, here: list[Any], schema: Mapping[str, Any]) -> None:
+        match self.random.choice(("add", "add", "twin", "drop")):
+            case "add" if "items" in schema:
+                shape = self._named(schema["items"])
+                new = self._object(shape, 2, len(here)) if shape.get("type") == "object" else self.value(shape, "", 2)
+                here.append(new)
+            case "twin" if here:
+                here.append(self.random.choice(here))  # the same object: YAML writes an alias
+            case "drop" if here:
+                here.pop(self.random.randrange(len(here)))
+
+    def _places(self, data: Any, schema: Mapping[str, Any]) -> Iterator[tuple[Any, Mapping[str, Any]]]:
+        """Every mapping and list of a document with the schema that it has there."""
+        schema = self._named(schema)
+        for branch in schema.get("anyOf") or schema.get("oneOf") or ():
+            if self._fits(data, self._named(branch)):
+                yield from self._places(data, branch)
+                return
+        if isinstance(data, dict):
+            yield data, schema
+            for key, inner in data.items():
+                if key in schema.get("properties", {}):
+                    yield from self._places(inner, schema["properties"][key])
+        elif isinstance(data, list):
+            yield data, schema
+            for item in data:
+                yield from self._places(item, schema.get("items", {}))
+
+    def _fits(self, data: Any, branch: Mapping[str, Any]) -> bool:
+        if branch.get("type") != {dict: "object", list: "array"}.get(type(data)):
+            return False
+        kind = branch.get("properties", {}).get("kind", {}).get("const")
+        return kind is None or (isinstance(data, dict) and data.get("kind") == kind)
+
+
+def _matching(parsed: Any, chance: random.Random) -> str:
+    """A text that a parsed regular expression matches, of the parts that patterns of ours use."""
+    text = ""
+    for kind, part in parsed:
+        match str(kind):
+            case "LITERAL":
+                text += chr(part)
+            case "NOT_LITERAL" | "ANY":
+                text += chance.choice("ab 1")
+            case "IN":
+                text += _of_set(part, chance)
+            case "MAX_REPEAT" | "MIN_REPEAT":
+                least, most, inner = part
+                times = chance.randint(least, min(int(most), least + 6))
+                text += "".join(_matching(inner, chance) for _ in range(times))
+            case "SUBPATTERN":
+                text += _matching(part[-1], chance)
+            case "BRANCH":
+                text += _matching(chance.choice(part[1]), chance)
+    return text
+
+
+_ODD = "aZ09 _-.,:;/\\'\"$`(){}[]<>|&!#%=+*?~^@äß中🖧\u00a0\u202e"
+
+
+def _of_set(members: Any, chance: random.Random) -> str:
+    if str(members[0][0]) == "NEGATE":
+        refused = [member for member in members[1:]]
+        return chance.choice([item for item in _ODD if not any(_holds(member, item) for member in refused)] or ["a"])
+    kind, part = chance.choice(members)
+    match str(kind):
+        case "LITERAL":
+            return chr(part)
+        case "RANGE":
+            return chr(chance.randint(part[0], min(part[1], 0x10FFFF)))
+        case "CATEGORY":
+            return chance.choice("0123456789") if "DIGIT" in str(part) else chance.choice("ab-_./")
+    return "a"
+
+
+def _holds(member: tuple[Any, Any], letter: str) -> bool:
+    match str(member[0]):
+        case "LITERAL":
+            return ord(letter) == int(member[1])
+        case "RANGE":
+            return bool(member[1][0] <= ord(letter) <= member[1][1])
+        case "CATEGORY":
+            return letter.isspace() if "SPACE" in str(member[1]) else letter.isdigit()
+    return False
+
+
+def hostile_text(text: str, chance: random.Random) -> str:
+    """YAML text with what no serializer writes: bombs of aliases, deep nesting, odd tags, torn lines, many keys."""
+    match chance.choice(("bomb", "deep", "tag", "torn", "keys", "twice", "merge", "control", "self")):
+        case "bomb":
+            names = "abcdefghij"
+            lines = ["a: &a [x, x, x, x, x, x, x, x, x]"]
+            lines += [
+                f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]" for old, new in zip(names, names[1:], strict=False)
+            ]
+            return "\n".join(lines) + "\n" + text
+        case "deep":
+            depth = chance.choice((60, 70, 1000, 30_000))
+            return f"{text}\nx: {'[' * depth}{']' * depth}\n"
+        case "tag":
+            return text.replace(
+                ": ",
+                f": {chance.choice(('!!python/object:os.system', '!!binary', '!x', '!!set', '&a', '*a', '<<'))} ",
+                1,
+            )
+        case "torn":
+            at = chance.randrange(len(text) + 1)
+            return (
+                text[:at]
+                + chance.choice(("", "\t", "{", "]", ": :", "\x00", "\ufeff", "---\n", "...\n", "%YAML 9\n"))
+                + text[at + 3 :]
+            )
+        case "keys":
+            return text + "".join(f"k{number}: {number}\n" for number in range(chance.choice((10, 3000))))
+        case "twice":
+            lines = text.splitlines(keepends=True)
+            at = chance.randrange(len(lines) or 1)
+            return "".join([*lines[: at + 1], *lines[at : at + 1], *lines[at + 1 :]])
+        case "merge":
+            return f"x: &x {{name: y}}\n<<: {chance.choice(('*x', '[*x, *x]', '3', '[[*x]]'))}\n{text}"
+        case "control":
+            return text.replace("\n", chance.choice(("\r", "\r\n", "\x85", "\u2028", "\x0c\n")))
+    return f"a: &a [*a]\n{text}" if chance.random() < 0.5 else f"a: &a {{<<: *a}}\n{text}"

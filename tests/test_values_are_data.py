@@ -1,0 +1,350 @@
+"""A text of a spec or of an overlay stays a text in every file: no shell, no YAML reader, no browser runs it.
+
+Texts are planted in every field that the JSON Schemas of the documents and of the catalog's kinds know, so that a new
+field is tried as soon as it is there.
+"""
+
+from __future__ import annotations
+
+import copy
+import csv
+import io
+import json
+import re
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from html.parser import HTMLParser
+from pathlib import Path, PurePosixPath
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+from pydantic import ValidationError
+from samples import EXAMPLES, ROOT
+
+from supercloud.catalog import Catalog
+from supercloud.catalog.fact import Fact
+from supercloud.catalog.reader import KINDS
+from supercloud.errors import SupercloudError
+from supercloud.plan.model import Plan
+from supercloud.plan.resolve import resolve
+from supercloud.primitives.bundle import Bundle
+from supercloud.primitives.templates import Quoted, fill, quote_shell, quote_yaml
+from supercloud.spec import ClusterSpec
+from supercloud.spec.schema import DOCUMENTS
+from supercloud.targets import render, targets_for
+from supercloud.targets.report import report
+
+MARK = "canary"
+PLANTED = (
+    "x$(canary)`canary`';canary;'\";canary;\"</script><canary/>&,: |{{canary}}",
+    "https://x/$(canary)`canary`';canary;'\"",
+    "/x$(canary)`canary`';canary;'",
+    "x;canary|canary",
+    "$(canary)",
+)
+CODE = {"job.script", "job.command[]", "job.env.*"}
+"""What a user wants to have run: a program's text, its arguments and its environment."""
+LINE_BREAKS = ("a\nb", "a\rb", "a\x00b", "a\x1bb", "a\x85b", "a\u2028b")
+
+Path_ = tuple[str, ...]
+
+
+# -- places of texts in a schema -------------------------------------------------------------------------------------
+
+
+def texts(schema: Mapping[str, Any], definitions: Mapping[str, Any], here: Path_ = (), over: frozenset[str] = frozenset()
+          ) -> Iterator[tuple[Path_, Mapping[str, Any]]]:  # fmt: skip
+    """Every place of a schema that takes a text, with what it says about it; ``[]`` is any item, ``*`` any key."""
+    if "$ref" in schema:
+        name = schema["$ref"].split("/")[-1]
+        if name not in over:
+            yield from texts(definitions[name], definitions, here, over | {name})
+        return
+    for branch in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
+        yield from texts(branch, definitions, here, over)
+    if schema.get("type") == "string" and "enum" not in schema and "const" not in schema:
+        yield here, schema
+    for key, inner in schema.get("properties", {}).items():
+        yield from texts(inner, definitions, (*here, key), over)
+    free = [schema["additionalProperties"]] if isinstance(schema.get("additionalProperties"), Mapping) else []
+    for inner in (*free, *schema.get("patternProperties", {}).values()):
+        yield from texts(inner, definitions, (*here, "*"), over)
+    for inner in (
+        *([schema["items"]] if isinstance(schema.get("items"), Mapping) else ()),
+        *schema.get("prefixItems", ()),
+    ):
+        yield from texts(inner, definitions, (*here, "[]"), over)
+
+
+NEEDED = {("keys",)}
+"""What a release of Slurm knows: without these nothing can be rendered for it."""
+
+
+def fields(model: type[Any]) -> list[tuple[Path_, str]]:
+    """Places of texts of a model, each with the first planted text that its pattern takes."""
+    schema = model.model_json_schema()
+    found: dict[Path_, str] = {}
+    for place, about in texts(schema, schema.get("$defs", {})):
+        value = next((item for item in PLANTED if takes(about, item)), None)
+        if value is not None and place != ("name",) and place[:1] not in NEEDED:
+            found.setdefault(place, value)
+    return list(found.items())
+
+
+def takes(about: Mapping[str, Any], value: str) -> bool:
+    return bool(re.search(about.get("pattern", ""), value)) and len(value) <= about.get("maxLength", 10**6)
+
+
+@pytest.mark.parametrize("name", [*DOCUMENTS, *KINDS])
+def test_no_text_has_a_line_break_or_a_control_character(name: str) -> None:
+    schema = ({**DOCUMENTS, **KINDS})[name].model_json_schema()
+    for place, about in texts(schema, schema.get("$defs", {})):
+        shown = ".".join((name, *place)).replace(".[]", "[]")
+        if shown not in CODE:
+            assert not [value for value in LINE_BREAKS if takes(about, value)], f"{shown} has no pattern: use Text"
+
+
+# -- planting --------------------------------------------------------------------------------------------------------
+
+
+def planted(data: Any, place: Path_, value: str) -> bool:
+    """Put a text at every place of this kind in a document; whether there is one."""
+    key, rest = place[0], place[1:]
+    if key == "[]":
+        if not isinstance(data, list):
+            return False
+        if rest:
+            return any([planted(item, rest, value) for item in data])
+        data[:] = [value if isinstance(item, str) else item for item in data] or [value]
+        return True
+    if not isinstance(data, dict):
+        return False
+    keys = [key] if key != "*" else list(data)
+    if rest:
+        return any([planted(data[item], rest, value) for item in keys if item in data])
+    if key == "*":
+        data.update({item: value for item in keys} or {"k": value})
+    else:
+        data[key] = value
+    return True
+
+
+def survivors(groups: Sequence[Any], holds: Callable[[list[Any]], bool], kept: list[Any] | None = None) -> list[Any]:
+    """As many of the groups as can be planted together: halves of what does not hold are tried by themselves."""
+    kept = [] if kept is None else kept
+    if groups and holds([*kept, *groups]):
+        kept += groups
+    elif len(groups) > 1:
+        survivors(groups[: len(groups) // 2], holds, kept)
+        survivors(groups[len(groups) // 2 :], holds, kept)
+    return kept
+
+
+class PlantedCatalog(Catalog):
+    """The catalog with texts planted in the things that a plan has read."""
+
+    def plant(self, groups: Sequence[tuple[str, Path_, str]], sources: Mapping[tuple[str, str], Any]) -> None:
+        self._read: dict[tuple[str, str], Fact] = {}
+        for (kind, name), source in sources.items():
+            mine = [(place, value) for of, place, value in groups if of == kind]
+            data = copy.deepcopy(source)
+            if any([planted(data, place, value) for place, value in mine]):
+                self._read[kind, name] = KINDS[kind].model_validate(data)
+
+
+def resolved(spec: Any, catalog: Catalog) -> Plan | None:
+    try:
+        plan = resolve(ClusterSpec.model_validate(spec), catalog)
+    except (ValidationError, SupercloudError):
+        return None
+    return None if plan.errors else plan
+
+
+def overlays() -> list[Path]:
+    return [path.parent / "catalog" for path in EXAMPLES if (path.parent / "catalog").is_dir()]
+
+
+SMALL = [path for path in EXAMPLES if path.parent.name[:2] not in ("02", "03", "04", "05")]
+
+
+@pytest.mark.parametrize("example", SMALL, ids=lambda path: path.parent.name)
+def test_planted_in_a_spec(example: Path) -> None:
+    base, catalog = yaml.safe_load(example.read_text()), Catalog(overlays())
+
+    def with_them(places: list[tuple[Path_, str]]) -> Any:
+        spec = copy.deepcopy(base)
+        for place, value in places:
+            planted(spec, place, value)
+        return spec
+
+    found = [item for item in fields(ClusterSpec) if planted(copy.deepcopy(base), *item)]
+    kept = survivors(found, lambda places: resolved(with_them(places), catalog) is not None)
+    assert kept, "nothing was planted"
+    plan = resolved(with_them(kept), catalog)
+    assert plan is not None
+    check_plan(plan)
+
+
+@pytest.mark.parametrize("example", SMALL, ids=lambda path: path.parent.name)
+def test_planted_in_the_catalog(example: Path) -> None:
+    spec, catalog = yaml.safe_load(example.read_text()), PlantedCatalog(overlays())
+    assert resolved(spec, catalog) is not None
+    sources: dict[tuple[str, str], Any] = {}
+    for kind, name in list(catalog._read):
+        files = [layer / kind / f"{name}.yaml" for layer in catalog._layers]
+        sources[kind, name] = yaml.safe_load([file for file in files if file.is_file()][-1].read_text())
+    groups = [
+        (kind, *item)
+        for kind in {kind for kind, _ in sources}
+        for item in fields(KINDS[kind])
+        if any(planted(copy.deepcopy(source), *item) for (of, _), source in sources.items() if of == kind)
+    ]
+
+    def holds(some: list[Any]) -> bool:
+        try:
+            catalog.plant(some, sources)
+        except ValidationError:
+            return False
+        return resolved(spec, catalog) is not None
+
+    kept = survivors(sorted(groups), holds)
+    assert kept, "nothing was planted"
+    assert holds(kept)
+    plan = resolved(spec, catalog)
+    assert plan is not None
+    check_plan(plan)
+
+
+# -- what is in the files ----------------------------------------------------------------------------------------------
+
+
+def check_plan(plan: Plan) -> None:
+    for target in targets_for(plan):
+        check_bundle(render(plan, target))
+    check_page(report(plan))
+
+
+def check_bundle(bundle: Bundle) -> None:
+    scripts = [text for text in bundle.values() if text.startswith("#!") and MARK in text]
+    for text in scripts:
+        done = subprocess.run(["bash", "-O", "extglob", "-n"], input=text.encode(), capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr.decode()
+    for name, text in bundle.items():
+        assert MARK not in name
+        if MARK in text:
+            check_file(name, text)
+
+
+def check_file(name: str, text: str) -> None:
+    suffix = PurePosixPath(name).suffix
+    if text.startswith("#!") or suffix == ".sh":
+        check_shell(name, text)
+    elif suffix in (".json", ".yaml", ".yml"):
+        loaded = [json.loads(text)] if suffix == ".json" else list(yaml.safe_load_all(text))
+        for scalar in scalars(loaded):
+            if scalar.startswith("#!"):
+                check_shell(name, scalar)
+            else:
+                check_text(name, scalar)
+    elif suffix == ".csv":
+        list(csv.reader(io.StringIO(text), strict=True))
+        check_text(name, text)
+    elif suffix in (".svg", ".xml"):
+        assert not [item.tag for item in ElementTree.fromstring(text).iter() if MARK in str(item.tag)], name
+    else:
+        check_text(name, text)
+        for block in re.findall(r"^```sh\n(.*?)^```", text, re.M | re.S):
+            check_shell(name, block)
+
+
+def scalars(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from scalars(key)
+            yield from scalars(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from scalars(inner)
+    elif isinstance(value, str) and MARK in value:
+        yield value
+
+
+def check_text(name: str, text: str) -> None:
+    """Planted texts are there as a whole, in plain or as JSON and CSV write them."""
+    for line in text.splitlines():
+        for value in PLANTED:
+            for form in (value, json.dumps(value)[1:-1], value.replace('"', '""'), value.lower()):
+                line = line.replace(form, "")
+        line = re.sub(rf"(?<![^\s,])[a-z0-9-]*{MARK}[a-z0-9-]*(?![^\s,])", "", line)  # a slug made of one
+        assert MARK not in line, f"{name}: {line[:200]}"
+
+
+def check_shell(name: str, text: str) -> None:
+    """In a script they stand in single quotes or in a comment."""
+    for line in text.splitlines():
+        assert MARK not in unquoted(line), f"{name}: {line[:300]}"
+
+
+def unquoted(line: str) -> str:
+    """What the shell reads as code of a line: without comments and what stands in single quotes."""
+    code, state, at = "", "", 0
+    while at < len(line):
+        letter = line[at]
+        if state == "'":
+            state = "" if letter == "'" else state
+        elif letter == "\\":
+            code += line[at : at + 2]
+            at += 1
+        elif letter == "'" and not state:
+            state = "'"
+        elif letter == '"':
+            state = "" if state else '"'
+        elif letter == "#" and not state and (not code or code[-1].isspace()):
+            break
+        elif not (state == '"' and line[at - 1 : at + 2] == '"\'"'):  # the quote that shlex writes: '"'"'
+            code += letter
+        at += 1
+    return code
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.tags += [tag, *(name for name, _ in attrs)]
+
+
+def check_page(text: str) -> None:
+    reader = _Tags()
+    reader.feed(text)
+    assert not [tag for tag in reader.tags if MARK in tag]
+
+
+# -- the filters -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [*PLANTED, "", "a b", "-n", "$x", "~", "*", "ü", "a'b\"c"])
+def test_a_shell_reads_a_quoted_word_as_it_is(value: str) -> None:
+    done = subprocess.run(["bash", "-c", f"printf %s {quote_shell(value)}"], capture_output=True, text=True, check=True)
+    assert done.stdout == value
+
+
+@pytest.mark.parametrize("value", [*PLANTED, "", "on", "null", "0x10", "1:30", "22.10", "- a", "UFM, HA pair", "train"])
+def test_yaml_reads_a_quoted_scalar_as_it_is(value: str) -> None:
+    assert yaml.safe_load(f"{{a: {quote_yaml(value)}}}") == {"a": value}
+
+
+def test_a_script_takes_no_value_that_is_not_quoted() -> None:
+    with pytest.raises(ValueError, match="use the filter"):
+        fill("boot/user-data.sh.j2", head="", environment="$(id)", cloud="")
+    assert "$(id)" in fill("boot/user-data.sh.j2", head="", environment=Quoted("$(id)"), cloud="")
+
+
+@pytest.mark.parametrize("template", sorted((ROOT / "templates").rglob("*.sh.j2")), ids=lambda path: path.name)
+def test_a_comment_of_a_script_stays_on_its_line(template: Path) -> None:
+    for line in re.sub(r"{% raw %}.*?{% endraw %}", "", template.read_text(), flags=re.S).splitlines():
+        assert "{{ head }}" not in line
