@@ -95,6 +95,7 @@ def structured(plan: Plan, view: SwitchView, underlay: Underlay) -> dict[str, An
         "static_routes": [{"vrf": "MGMT", "prefix": "0.0.0.0/0", "next_hop": view.run.management_gateway}],
         "management_interfaces": [{"name": "Management1", "vrf": "MGMT",
                                    "ip_address": f"{view.management}/{view.run.subnet.block.prefixlen}"}],
+        "management_ssh": {"vrfs": [{"name": "MGMT", "enable": True}]},
         "ethernet_interfaces": list(ports.values()),
         "prefix_lists": lists,
         "route_maps": maps,
