@@ -13,8 +13,8 @@ from typing import Any
 from ....plan.network.model import Lossless, SwitchRun, Underlay
 from ....primitives.bundle import File
 from ....primitives.templates import fill
+from ..head import head
 from .frr import routing
-from .head import head
 from .switches import SwitchView
 
 __all__ = ["own", "shared"]
