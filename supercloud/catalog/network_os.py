@@ -50,6 +50,10 @@ class NetworkOs(Fact):
     """Equal-cost paths of one route at most."""
     unnumbered: Flag
     """Whether BGP runs over link-local addresses."""
+    mlag: Flag
+    """Whether two switches act as one towards a bond (multi-chassis link aggregation), as its maker builds it."""
+    spanning_tree: Literal["rstp", "stp"] | None = None
+    """The spanning tree that cuts loops of bridged networks; none: its maker's build has no such daemon."""
 
     def port_name(self, switch: Switch, radix: int, index: int) -> str:
         """What a port is called, ``index`` counted from 0 over all ports at the fabric's speed, uplinks after them."""

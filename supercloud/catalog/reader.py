@@ -50,8 +50,8 @@ from .thermal import Cdu, Coolant, HeatRejection, ThermalClass
 __all__ = ["KINDS", "OVERLAY_VARIABLE", "Catalog"]
 
 _ONE = {
-    "alerts": "set of alerts", "cooling": "way of cooling", "metrics": "set of metrics", "node-topologies": "node-topology",
-    "platform-ranges": "set of platform ranges",
+    "alerts": "set of alerts", "cooling": "way of cooling", "metrics": "set of metrics",
+    "node-topologies": "node-topology", "platform-ranges": "set of platform ranges",
     "prices": "list of prices", "storage": "storage product", "xids": "list of XIDs",
     "kubernetes": "release of Kubernetes", "kueue": "release of Kueue", "power-shelves": "power-shelf",
     "slurm": "release of Slurm", "switches": "switch", "thermal-classes": "thermal-class", "ups": "UPS",

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import cast
 
 from ..errors import InputError, UnknownName
+from ..plan.fabric.roles import is_routed
 from ..plan.model import Plan
 from ..primitives.bundle import Bundle
 
@@ -21,6 +22,7 @@ TARGETS: dict[str, str] = {
     "boot": "supercloud.targets.boot:render",
     "cabling": "supercloud.targets.site.cabling:render",
     "diagram": "supercloud.targets.site.diagram:render",
+    "ethernet": "supercloud.targets.site.ethernet:render",
     "hosts": "supercloud.targets.site.hosts:render",
     "infiniband": "supercloud.targets.site.infiniband:render",
     "kubernetes": "supercloud.targets.schedulers.kubernetes:render",
@@ -30,11 +32,20 @@ TARGETS: dict[str, str] = {
     "storage": "supercloud.targets.storage:render",
 }
 
+
+def _has_bridges(plan: Plan) -> bool:
+    """Whether there are Ethernet switches of ours whose links are not routed."""
+    return any(
+        item.tiers and item.kind != "infiniband" and not is_routed(item.kind, item.role) for item in plan.fabrics
+    )
+
+
 _FITS: dict[str, Callable[[Plan], bool]] = {
     "bom": lambda plan: plan.site.kind == "onprem",
     "boot": lambda plan: plan.cloud is not None and plan.scheduler.kind == "slurm",
     "cabling": lambda plan: any(fabric.tiers for fabric in plan.fabrics),
     "diagram": lambda plan: any(fabric.tiers for fabric in plan.fabrics),
+    "ethernet": _has_bridges,
     "hosts": lambda plan: plan.networks is not None,
     "infiniband": lambda plan: any(fabric.tiers and fabric.kind == "infiniband" for fabric in plan.fabrics),
     "kubernetes": lambda plan: plan.scheduler.kind == "kubernetes",

@@ -10,7 +10,9 @@ from ...primitives.addresses import Block
 from ...primitives.nodes import HostRange
 from ..fabric.roles import is_routed, role_of
 from ..model import Plan
+from ..network.bridge_needs import bridge_lack
 from ..network.model import block_of
+from ..network.vlans import LAST, vlans_of
 
 # Letters of one label of a name (RFC 1035, 2.3.4).
 _LABEL = 63
@@ -107,6 +109,40 @@ def network_edge(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "addresses nor sessions, as who announces what there is not declared",
                     "configure both ends by hand, filter what is taken in, and suppress this with a reason",
                 )  # fmt: skip
+
+
+def network_bridging(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Switches of a bridged network whose operating system cannot do what the network asks of it."""
+    bridged = {item.name: item for item in plan.fabrics if item.tiers and item.kind != "infiniband"
+               and not is_routed(item.kind, item.role)}  # fmt: skip
+    positions = {fabric.name: index for index, fabric in enumerate(plan.spec.fabrics)}
+    for run in plan.networks.switches if plan.networks else ():
+        if run.fabric in bridged and (lack := bridge_lack(plan, bridged[run.fabric], run)):
+            yield Finding(
+                "network-bridging", "warning", f"fabrics[{positions[run.fabric]}]",
+                f"no configuration is written for {run.tier.count} {run.tier.name} switches of {run.fabric}: {lack}",
+                "set os: nvue or eos where the switch runs it, or configure them by hand and suppress this",
+            )  # fmt: skip
+
+
+def network_vlans(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """VLANs of subnets that are not there, and two subnets in one VLAN."""
+    vlans = vlans_of(plan)
+    for name in plan.spec.network.vlans:
+        if name not in vlans:
+            close = ", ".join(vlans) or "none: no network of the plan is bridged"
+            yield Finding("network-vlans", "error", f"network.vlans.{name}", f"no bridged subnet is called {name!r}",
+                          f"the plan has {close}")  # fmt: skip
+    first: dict[int, str] = {}
+    for vlan in vlans.values():
+        if vlan.number > LAST:
+            yield Finding("network-vlans", "error", "network.vlans",
+                          f"{vlan.name} would be in VLAN {vlan.number}, numbers go to {LAST}",
+                          f"give it one: vlans: {{{vlan.name}: …}}")  # fmt: skip
+        other = first.setdefault(vlan.number, vlan.name)
+        if other != vlan.name:
+            yield Finding("network-vlans", "error", "network.vlans", f"{other} and {vlan.name} are both in VLAN "
+                          f"{vlan.number}", "give each subnet a VLAN of its own")  # fmt: skip
 
 
 def network_contract(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -221,6 +257,7 @@ def _shared(one: HostRange, other: HostRange) -> str | None:
 
 CHECKS = (
     network_asn_shared,
+    network_bridging,
     network_contract,
     network_edge,
     network_name_twice,
@@ -228,4 +265,5 @@ CHECKS = (
     network_overlap,
     network_paths,
     network_unused,
+    network_vlans,
 )

@@ -10,9 +10,11 @@ from typing import Any
 import frr_tools
 
 from supercloud.plan.model import Plan
+from supercloud.plan.network.bridges import BridgeSwitch, Trunk, bridges_of
 from supercloud.plan.network.model import Underlay
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import loads
+from supercloud.targets.site.ethernet import dialects
 from supercloud.targets.site.roce import eos
 from supercloud.targets.site.roce.bundle import ports_used
 from supercloud.targets.site.roce.switches import SwitchView, switches_of
@@ -95,6 +97,7 @@ def structured(plan: Plan, view: SwitchView, underlay: Underlay) -> dict[str, An
         "static_routes": [{"vrf": "MGMT", "prefix": "0.0.0.0/0", "next_hop": view.run.management_gateway}],
         "management_interfaces": [{"name": "Management1", "vrf": "MGMT",
                                    "ip_address": f"{view.management}/{view.run.subnet.block.prefixlen}"}],
+        "management_ssh": {"vrfs": [{"name": "MGMT", "enable": True}]},
         "ethernet_interfaces": list(ports.values()),
         "prefix_lists": lists,
         "route_maps": maps,
@@ -134,3 +137,102 @@ def test_eos_says_what_arista_would_render() -> None:
         ours, theirs = lines(own) | lines(shared), lines(answer["text"])
         assert ours - theirs == set()
         assert theirs - ours == set()
+
+
+BRIDGED = """\
+name: eos-bridged
+site: {kind: onprem, location: stockholm}
+scheduler: {kind: slurm, version: "25.11"}
+pools: [{name: train, machine: dgx-h100, nodes: 48, fabrics: [in-band, management]}]
+fabrics:
+  - {name: in-band, kind: ethernet, shape: rail-optimized, switch: nvidia-sn4600c, os: eos, leaf_up: 4,
+     spines: 2, peer_links: 2, exits: 2, services: [{name: nfs, count: 2, links: 2}]}
+  - {name: management, kind: ethernet, shape: fat-tree, switch: nvidia-sn2201, os: eos,
+     joins: {fabric: in-band, links: 2}}
+"""
+
+
+def port_facts(trunk: Trunk) -> dict[str, Any]:
+    if trunk.vlan:
+        return {"switchport": {"enabled": True, "mode": "access", "access_vlan": trunk.vlan.number}}
+    allowed = ",".join(str(vlan.number) for vlan in trunk.tagged)
+    return {"switchport": {"enabled": True, "mode": "trunk", "trunk": {"allowed_vlan": allowed}}}
+
+
+def bridged_facts(view: BridgeSwitch) -> dict[str, Any]:
+    """A bridged switch as Arista's validated designs spell it."""
+    edge = {"spanning_tree_portfast": "edge", "spanning_tree_bpduguard": "enabled"}
+    ports: list[dict[str, Any]] = []
+    channels: list[dict[str, Any]] = []
+    for trunk in view.trunks:
+        host = edge if trunk.kind == "host" else {}
+        for port in trunk.ports:
+            row: dict[str, Any] = {"name": port, "description": trunk.description} | host
+            if not trunk.number or host:
+                row |= port_facts(trunk)
+            if trunk.number:
+                row["channel_group"] = {"id": trunk.number, "mode": "active"}
+            ports.append(row)
+        if trunk.number:
+            row = {"name": f"Port-Channel{trunk.number}", "description": trunk.description} | host
+            if trunk.kind == "peer":
+                row["switchport"] = {"enabled": True, "mode": "trunk", "trunk": {"groups": ["MLAG"]}}
+            else:
+                row |= port_facts(trunk)
+            if host:
+                row |= {"lacp_fallback_mode": "individual", "lacp_fallback_timeout": 5}
+            if trunk.spans:
+                row["mlag"] = trunk.number
+            channels.append(row)
+    length = view.run.subnet.block.prefixlen
+    tree: dict[str, Any] = {"mode": "rstp"}
+    if view.priority is not None:
+        tree["rstp_priority"] = view.priority
+    route = {"prefix": "0.0.0.0/0", "next_hop": view.run.management_gateway}
+    facts: dict[str, Any] = {
+        "hostname": view.name, "spanning_tree": tree, "ethernet_interfaces": ports,
+        "port_channel_interfaces": channels,
+        "vlans": [{"id": vlan.number, "name": vlan.name} for vlan in view.vlans],
+        "static_routes": [route], "vlan_interfaces": [],
+    }  # fmt: skip
+    if view.inside:
+        facts["vlan_interfaces"].append({"name": f"Vlan{view.inside.number}", "description": view.inside.name,
+                                         "ip_address": f"{view.management}/{length}"})  # fmt: skip
+    else:
+        route["vrf"] = "MGMT"
+        facts |= {
+            "vrfs": [{"name": "MGMT", "ip_routing": False}],
+            "management_ssh": {"vrfs": [{"name": "MGMT", "enable": True}]},
+            "management_interfaces": [{"name": "Management1", "vrf": "MGMT",
+                                       "ip_address": f"{view.management}/{length}"}],
+        }  # fmt: skip
+    if view.peer:
+        tree["no_spanning_tree_vlan"] = "4094"
+        ours, theirs = ("169.254.0.0", "169.254.0.1") if view.first else ("169.254.0.1", "169.254.0.0")
+        facts["vlans"].append({"id": 4094, "name": "MLAG", "trunk_groups": ["MLAG"]})
+        facts["vlan_interfaces"].append({"name": "Vlan4094", "description": "MLAG", "no_autostate": True,
+                                         "ip_address": f"{ours}/31"})  # fmt: skip
+        facts["mlag_configuration"] = {
+            "domain_id": f"in-band-{view.pair}", "local_interface": "Vlan4094", "peer_address": theirs,
+            "peer_address_heartbeat": {"peer_ip": view.peer[1], "vrf": "MGMT"}, "peer_link": "Port-Channel2000",
+            "reload_delay_mlag": "300", "reload_delay_non_mlag": "330",
+        }  # fmt: skip
+    return facts
+
+
+def test_bridged_eos_says_what_arista_would_render() -> None:
+    plan = resolve(loads(BRIDGED))
+    assert not plan.errors, plan.errors
+    for network in bridges_of(plan):
+        for view in (network.switches[0], network.switches[-1]):
+            (own,) = dialects.eos(view, network).values()
+            assert isinstance(own, str)
+            done = subprocess.run(
+                [str(frr_tools.python_tools() / "python"), str(HERE / "frr_avd.py")],
+                input=json.dumps(bridged_facts(view)), capture_output=True, text=True, check=True,
+            )  # fmt: skip
+            answer = json.loads(done.stdout)
+            assert answer["violations"] == []
+            ours, theirs = lines(own), lines(answer["text"])
+            assert ours - theirs == set()
+            assert theirs - ours == set()

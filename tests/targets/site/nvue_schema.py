@@ -98,3 +98,40 @@ NVUE = {
         vrf=closed(default=closed(router=closed(bgp=BGP))),
     )),
 }  # fmt: skip
+
+VLAN = r"^([1-9]\d{0,2}|[1-3]\d{3}|40[0-8]\d|409[0-3])$"
+BRIDGED_PORT = closed(
+    domain=keyed(
+        "^br_default$",
+        closed(
+            access=number(1, 4093), vlan=keyed(VLAN, closed()), stp=closed(admin_edge=SWITCHED, bpdu_guard=SWITCHED)
+        ),
+    )
+)
+ADDRESS = r"^\d{1,3}(\.\d{1,3}){3}$"
+BRIDGED_INTERFACE = closed(
+    ("type",), type={"enum": ["swp", "eth", "bond", "peerlink", "sub", "svi"]},
+    description={"type": "string", "maxLength": 80},
+    ip=closed(vrf={"type": "string"}, address=ADDRESSES, gateway=keyed(ADDRESS, closed())),
+    bond=closed(("member",), member=keyed(PORT, closed()), lacp_bypass=SWITCHED,
+                mlag=closed(("enable", "id"), enable=SWITCHED, id=number(1, 65535))),
+    bridge=BRIDGED_PORT, vlan=number(1, 4094), base_interface={"const": "peerlink"},
+)  # fmt: skip
+NVUE_BRIDGED = {
+    "type": "array",
+    "minItems": 1,
+    "maxItems": 1,
+    "items": closed(("set",), set=closed(
+        ("system", "bridge", "interface"),
+        system=closed(hostname={"type": "string", "pattern": r"^[a-z0-9-]{1,64}$"}),
+        bridge=closed(domain=keyed("^br_default$", closed(vlan=keyed(VLAN, closed()), stp=closed(
+            priority={"type": "integer", "multipleOf": 4096, "minimum": 0, "maximum": 61440})))),
+        mlag=closed(("mac-address", "peer-ip", "backup"), peer_ip={"const": "linklocal"},
+                    mac_address={"type": "string", "pattern": "^44:38:39:ff:[0-9a-f]{2}:[0-9a-f]{2}$"},
+                    backup=keyed(ADDRESS, closed(vrf={"const": "mgmt"}))),
+        interface=keyed(r"^(eth0|swp\d+(s\d+)?|bond\d{1,5}|peerlink(\.4094)?|vlan\d+)$", BRIDGED_INTERFACE),
+        vrf=closed(default=closed(router=closed(static=keyed(PREFIX, closed(
+            ("address-family", "via"), address_family={"const": "ipv4-unicast"},
+            via=keyed(ADDRESS, closed(type={"const": "ipv4-address"}))))))),
+    )),
+}  # fmt: skip

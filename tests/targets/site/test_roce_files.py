@@ -145,7 +145,7 @@ def test_routing_is_the_same_in_all_dialects() -> None:
         said: dict[str, Any] = {}
         for path, text in bundle.items():
             name = re.search(r"compute-(leaf|spine)-\d+", path)
-            if not name or path.endswith("config_db.json"):
+            if not name or path.endswith("switch.json"):
                 continue
             if dialect == "nvue":
                 (patch,) = yaml.safe_load(text)
@@ -297,3 +297,23 @@ def test_files_of_1600_switches() -> None:
     own = [path for path in bundle if re.search(r"compute-(leaf|spine|core)-\d+", path)]
     assert len({re.search(r"compute-\w+-\d+", path).group() for path in own}) == 1536 + 72 + 9  # type: ignore[union-attr]
     assert max(len(bundle[path]) for path in own) < 120_000
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_loading_merges_so_that_nobody_is_locked_out(dialect: str) -> None:
+    """The files have no users or AAA of the site: whoever replaces a whole configuration with them is locked out."""
+    bundle = render(plan_of(dialect), "roce")
+    text = bundle["INSTALL.md"]
+    steps = [line for block in re.findall(r"^```\n(.*?)^```", text, re.M | re.S) for line in block.splitlines()]
+    assert steps
+    replacing = r"configure replace|config reload|config replace|startup-config|\S+ /etc/sonic/config_db\.json$"
+    assert not [step for step in steps if re.search(replacing, step)]
+    kept = {"eos": ("commit timer", "supercloud commit"), "nvue": ("apply --confirm", "apply --confirm-yes")}
+    if dialect in kept:  # what cuts the session off is taken back by itself
+        first, then = (next(at for at, step in enumerate(steps) if item in step) for item in kept[dialect])
+        assert first < then
+    if dialect == "sonic":  # nothing is called like the file that `config reload` reads
+        assert not [path for path in bundle if path.endswith("config_db.json")]
+    if dialect == "eos":  # SSH listens in the default VRF only, unless it is told
+        assert "\nmanagement ssh\n   vrf MGMT\n      no shutdown\n" in bundle["compute/leaf/compute-leaf-001.cfg"]
+        assert "vrf MGMT\n   ip address" in bundle["compute/leaf/compute-leaf-001.cfg"]

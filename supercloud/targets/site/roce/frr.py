@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ....plan.network.model import SwitchRun, Underlay
 from ....primitives.bundle import File
 from ....primitives.templates import fill
-from .head import head
+from ..head import head
 from .switches import SwitchView
 
 __all__ = ["own", "routing", "shared"]

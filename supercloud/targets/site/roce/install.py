@@ -10,14 +10,9 @@ from ....primitives.templates import fill
 
 __all__ = ["install_text"]
 
-_LOADED = {
-    "sonic": "`breakout.sh`, then `config load` of both JSON files, `config save`; `frr.conf` to `/etc/sonic/frr/`",
-    "eos": "`configure replace` with `qos.cfg` and `<switch>.cfg` put together",
-    "nvue": "`nv config patch qos.yaml && nv config patch <switch>.yaml && nv config apply`",
-    "frr": "`frr.conf` to `/etc/frr/`, with bgpd and bfdd on in `/etc/frr/daemons`; `qos.sh` at every boot",
-}
-
 
 def install_text(plan: Plan, underlays: Sequence[Underlay]) -> str:
     """How to load what was rendered, and how to see that it works."""
-    return fill("roce/INSTALL.md.j2", plan=plan, underlays=underlays, loaded=_LOADED)
+    systems = [run.system for underlay in underlays for run in underlay.switches if run.system]
+    loads = {system.dialect: system.title for system in systems}
+    return fill("roce/INSTALL.md.j2", plan=plan, underlays=underlays, loads=dict(sorted(loads.items())))

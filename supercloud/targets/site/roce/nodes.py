@@ -12,7 +12,7 @@ from ....plan.model import Plan, PoolPlan
 from ....plan.network.model import Lossless, Underlay
 from ....primitives.bundle import File
 from ....primitives.templates import fill
-from .head import head
+from ..head import head
 
 __all__ = ["contract_values", "interface", "node_files", "reached"]
 

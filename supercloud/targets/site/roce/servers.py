@@ -10,7 +10,7 @@ from ....plan.network.model import ServerLinks, Underlay
 from ....plan.network.server_links import server_ends
 from ....primitives.bundle import File
 from ....primitives.templates import fill
-from .head import head
+from ..head import head
 from .nodes import contract_values, prefix
 
 __all__ = ["server_files", "server_interface"]

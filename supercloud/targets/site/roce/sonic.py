@@ -13,8 +13,8 @@ from typing import Any
 from ....plan.network.model import Lossless, SwitchRun, Underlay
 from ....primitives.bundle import File
 from ....primitives.templates import fill
+from ..head import head
 from .frr import routing
-from .head import head
 from .switches import SwitchView
 
 __all__ = ["own", "shared"]
@@ -51,7 +51,7 @@ def own(view: SwitchView, underlay: Underlay) -> dict[str, File | str]:
         for key, entry in entries.items():
             tables.setdefault(name, {})[key] = tables.get(name, {}).get(key, {}) | entry
     files: dict[str, File | str] = {
-        f"{view.name}/config_db.json": _text(tables), f"{view.name}/frr.conf": routing(view, underlay, False),
+        f"{view.name}/switch.json": _text(tables), f"{view.name}/frr.conf": routing(view, underlay, False),
     }  # fmt: skip
     if view.breakouts:
         speed = underlay.speed.to("Gb/s") * view.run.parts

@@ -1,0 +1,58 @@
+"""All files of the bundle: a folder a network, in it a folder a tier, and one for each group of hosts with bonds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ....plan.model import Plan
+from ....plan.network.bridge_needs import bridge_lack
+from ....plan.network.bridges import Bridged, BridgeSwitch, bridges_of
+from ....primitives.bundle import Bundle, File
+from ....primitives.tables import csv_text
+from ....primitives.templates import fill
+from .dialects import eos, linux, nvue, sonic
+from .hosts import bond_file
+
+__all__ = ["DIALECTS", "render"]
+
+Files = dict[str, File | str]
+
+DIALECTS: Mapping[str, Callable[[BridgeSwitch, Bridged], Files]] = {
+    "eos": eos,
+    "frr": linux,
+    "nvue": nvue,
+    "sonic": sonic,
+}
+
+
+def render(plan: Plan) -> Bundle:
+    """Every bridged network of a plan: its switches, the bonds of its hosts, its VLANs, and how to load it all."""
+    assert plan.networks is not None
+    networks = bridges_of(plan)
+    files: Files = {}
+    tiers: dict[str, list[tuple[object, str]]] = {}
+    loads: dict[str, str] = {}
+    for network in networks:
+        name = network.fabric.name
+        for run in plan.networks.switches:
+            if run.fabric != name:
+                continue
+            lack = bridge_lack(plan, network.fabric, run)
+            tiers.setdefault(name, []).append((run, lack))
+            if run.system and not lack:
+                loads[run.system.dialect] = run.system.title
+                for view in network.switches:
+                    if view.run is run:
+                        own = DIALECTS[run.system.dialect](view, network)
+                        files |= {f"{name}/{run.tier.name}/{path}": file for path, file in own.items()}
+        for bond in network.bonds:
+            same = [item for item in network.bonds if item.group == bond.group]
+            files[f"{name}/hosts/{bond.group}/bond.sh"] = bond_file(plan, network, same)
+    vlans = sorted({vlan for network in networks for vlan in network.vlans}, key=lambda vlan: vlan.number)
+    files["vlans.csv"] = csv_text(
+        ("vlan", "name", "subnet", "gateway"),
+        ((str(vlan.number), vlan.name, str(vlan.subnet.block), vlan.subnet.gateway or "") for vlan in vlans),
+    )
+    files["INSTALL.md"] = fill("ethernet/INSTALL.md.j2", plan=plan, networks=networks, vlans=vlans, tiers=tiers,
+                               loads=dict(sorted(loads.items())))  # fmt: skip
+    return Bundle(files)

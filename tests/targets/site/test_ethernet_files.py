@@ -1,0 +1,227 @@
+"""Bridged networks: every switch is configured, both ends of a cable agree, and what a system cannot do is said."""
+
+from __future__ import annotations
+
+import configparser
+import csv
+import io
+import json
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from nvue_schema import NVUE_BRIDGED
+from samples import ROOT
+
+from supercloud.plan.model import Plan
+from supercloud.plan.network.vlans import vlans_of
+from supercloud.plan.resolve import resolve
+from supercloud.primitives.bundle import Bundle
+from supercloud.spec.loader import load, loads
+from supercloud.targets import render, targets_for
+
+EXAMPLE = ROOT / "examples" / "05-superpod-networks" / "cluster.yaml"
+SPEC = """\
+name: bridged
+site: {kind: onprem, location: stockholm}
+scheduler: {kind: slurm, version: "25.11"}
+pools:
+  - {name: train, machine: dgx-h100, nodes: 8, fabrics: [in-band, management]}
+fabrics:
+  - {name: in-band, kind: ethernet, shape: rail-optimized, switch: nvidia-sn4600c, os: OS, tiers: 1, peer_links: PEERS}
+  - {name: management, kind: ethernet, shape: fat-tree, switch: nvidia-sn2201, os: OS}
+network: {vlans: {VLANS}}
+"""
+
+
+@cache
+def four_networks() -> tuple[Plan, Bundle]:
+    plan = resolve(load(EXAMPLE))
+    return plan, render(plan, "ethernet")
+
+
+def bridged(system: str = "nvue", peers: int = 1, vlans: str = "", pools: str = "") -> Plan:
+    text = SPEC.replace("OS", system).replace("PEERS", str(peers)).replace("VLANS", vlans)
+    return resolve(loads(text.replace("fabrics:\n", f"{pools}fabrics:\n", 1)))
+
+
+@cache
+def switches() -> dict[str, Any]:
+    _, bundle = four_networks()
+    return {
+        Path(path).stem: yaml.load(text, yaml.CSafeLoader)[0]["set"]
+        for path, text in bundle.items()
+        if path.endswith(".yaml")
+    }
+
+
+def acting(said: dict[str, Any], port: str) -> tuple[str, dict[str, Any]]:
+    """The bundle that a port is in, or the port itself."""
+    for name, item in said["interface"].items():
+        if port in item.get("bond", {}).get("member", {}):
+            return name, item
+    return port, said["interface"][port]
+
+
+def vlans(said: dict[str, Any], port: str) -> set[int]:
+    name, item = acting(said, port)
+    if name == "peerlink":
+        return {int(vlan) for vlan in said["bridge"]["domain"]["br_default"]["vlan"]}
+    domain = item["bridge"]["domain"]["br_default"]
+    return {domain["access"]} if "access" in domain else {int(vlan) for vlan in domain["vlan"]}
+
+
+def test_every_ethernet_switch_of_the_examples_has_a_configuration_or_a_finding() -> None:
+    for spec in sorted((ROOT / "examples").glob("0[1-35-8]-*/cluster.yaml")):
+        plan = resolve(load(spec))
+        lacking = {item.path for item in plan.findings if item.check == "network-bridging"}
+        there = {Path(path).stem for target in ("ethernet", "roce") if target in targets_for(plan)
+                 for path in render(plan, target)}  # fmt: skip
+        for number, fabric in enumerate(plan.spec.fabrics):
+            for run in plan.networks.switches if plan.networks else ():
+                if run.fabric == fabric.name and run.system and f"fabrics[{number}]" not in lacking:
+                    assert {run.name(index) for index in range(run.tier.count)} <= there, (spec, fabric.name)
+
+
+def test_both_ends_of_each_cable_agree() -> None:
+    plan, _ = four_networks()
+    said = switches()
+    cabling = render(plan, "cabling")
+    hosts: dict[tuple[str, str], list[tuple[bool, set[int]]]] = {}
+    between = 0
+    for network in ("in-band", "management"):
+        for row in csv.DictReader(io.StringIO(cabling[f"{network}.csv"])):
+            a, b = said.get(row["a_device"]), said.get(row["b_device"])
+            if b is None:
+                continue
+            far_name, far = acting(b, row["b_system_port"])
+            if a is not None and row["a_system_port"]:
+                between += 1
+                near_name, _ = acting(a, row["a_system_port"])
+                assert vlans(a, row["a_system_port"]) == vlans(b, row["b_system_port"]), row
+                assert ("bond" in near_name) == ("bond" in far_name), row  # LACP on both sides, or on neither
+            else:
+                found = hosts.setdefault((network, row["a_device"]), [])
+                found.append(("bond" in far, vlans(b, row["b_system_port"])))
+                assert far["bridge"]["domain"]["br_default"]["stp"]["admin-edge"] is True
+    assert between == 24 + 6 + 16  # uplinks, peer links, links of management switches
+    for (network, host), ends in hosts.items():
+        assert len({(bundled, tuple(vlan)) for bundled, vlan in ends}) == 1, host
+        assert ends[0][0] == (len(ends) > 1), (network, host)
+    assert len([host for network, host in hosts if network == "in-band"]) == 127 + 4 + 4
+
+
+def test_a_pair_is_one_switch() -> None:
+    said = switches()
+    macs = set()
+    for first in (1, 3, 5):
+        one, other = (said[f"in-band-leaf-{number:03d}"] for number in (first, first + 1))
+        spanning = [{(item["bond"]["mlag"]["id"], item["description"], str(item["bridge"]))
+                     for item in switch["interface"].values() if "mlag" in item.get("bond", {})}
+                    for switch in (one, other)]  # fmt: skip
+        assert spanning[0] == spanning[1] and len({number for number, _, _ in spanning[0]}) == len(spanning[0])
+        assert one["mlag"]["mac-address"] == other["mlag"]["mac-address"]
+        macs.add(one["mlag"]["mac-address"])
+        addresses = [switch["interface"]["eth0"]["ip"]["address"] for switch in (one, other)]
+        assert [next(iter(switch["mlag"]["backup"])) for switch in (other, one)] == [
+            next(iter(address)).partition("/")[0] for address in addresses
+        ]
+        assert one["bridge"] == other["bridge"]  # both are one bridge of the spanning tree
+    assert len(macs) == 3
+    roots = [
+        said[f"in-band-spine-00{number}"]["bridge"]["domain"]["br_default"]["stp"]["priority"] for number in (1, 2)
+    ]
+    assert roots == [4096, 8192]
+
+
+def test_nvue_files_fit_its_object_model() -> None:
+    _, bundle = four_networks()
+    checker = jsonschema.Draft202012Validator(NVUE_BRIDGED)
+    for path in ("in-band/leaf/in-band-leaf-001.yaml", "in-band/spine/in-band-spine-002.yaml",
+                 "management/leaf/management-leaf-008.yaml"):  # fmt: skip
+        checker.validate(yaml.safe_load(bundle[path]))
+
+
+@pytest.mark.parametrize(("system", "files"), [("eos", True), ("nvue", True), ("sonic", False), ("frr", False)])
+def test_a_pair_is_only_written_where_the_system_has_mlag(system: str, files: bool) -> None:
+    plan = bridged(system)
+    assert not plan.errors, plan.errors
+    said = [item.path for item in plan.findings if item.check == "network-bridging"]
+    assert said == ([] if files else ["fabrics[0]"])
+    bundle = render(plan, "ethernet")
+    assert any(path.startswith("in-band/leaf/") for path in bundle) == files
+    assert any(path.startswith("management/leaf/") for path in bundle)
+    assert ("none: " in bundle["INSTALL.md"]) != files
+
+
+@pytest.mark.parametrize("system", ["eos", "nvue", "sonic", "frr"])
+def test_without_a_pair_links_to_two_switches_are_no_bundle(system: str) -> None:
+    bundle = render(bridged(system, peers=0), "ethernet")
+    text = "".join(text for path, text in bundle.items() if path.startswith("in-band/leaf/"))
+    assert "active-backup" in bundle["in-band/hosts/train/bond.sh"]
+    assert not any(word in text for word in ("channel-group", "bond:", "PORTCHANNEL", "\nbundle "))
+
+
+def test_sonic_fragments_are_strings_and_refer_to_what_is_there() -> None:
+    bundle = render(bridged("sonic", peers=0), "ethernet")
+    tables = json.loads(bundle["in-band/leaf/in-band-leaf-001.json"])
+    for key, entry in tables["VLAN_MEMBER"].items():
+        vlan, port = key.split("|")
+        assert vlan in tables["VLAN"] and port in tables["PORT"] and entry["tagging_mode"] in ("tagged", "untagged")
+    assert all(isinstance(value, str) for table in tables.values() for entry in table.values()
+               for value in entry.values())  # fmt: skip
+
+
+def test_a_pool_more_moves_no_vlan() -> None:
+    more = "  - {name: more, machine: dgx-h100, nodes: 8, fabrics: [in-band, management]}\n"
+    before, after = (vlans_of(bridged(pools=pools)) for pools in ("", more))
+    assert {name: vlan.number for name, vlan in before.items()}.items() <= {
+        name: vlan.number for name, vlan in after.items()
+    }.items()
+    assert len(after) == len(before) + 2
+
+
+def test_vlans_can_be_declared() -> None:
+    plan = bridged(vlans="in-band-train: 30")
+    assert not plan.errors
+    text = render(plan, "ethernet")["in-band/leaf/in-band-leaf-001.yaml"]
+    assert "access: 30\n" in text and "access: 2000" not in text
+
+
+@pytest.mark.parametrize(("vlans", "said"), [
+    ("trian: 30", "no bridged subnet is called 'trian'"),
+    ("in-band-train: 100", "service and in-band-train are both in VLAN 100"),
+])  # fmt: skip
+def test_wrong_vlans_are_errors(vlans: str, said: str) -> None:
+    (found,) = [item for item in bridged(vlans=vlans).errors if item.check == "network-vlans"]
+    assert said in found.problem and found.hint
+
+
+def test_bonds_are_files_of_networkd(tmp_path: Path) -> None:
+    _, bundle = four_networks()
+    script = tmp_path / "bond.sh"
+    script.write_text(bundle["in-band/hosts/train/bond.sh"])
+    environment = {"PATH": "/usr/bin:/bin", "NETWORKD_FOLDER": str(tmp_path)}
+    subprocess.run(["bash", str(script), "networkd"], check=True, env=environment)
+    found = {}
+    for path in tmp_path.glob("40-*"):
+        parsed = configparser.ConfigParser(strict=True)
+        parsed.optionxform = str  # type: ignore[assignment,method-assign]
+        parsed.read(path)
+        found[path.name.partition("bond2")[2]] = {name: dict(parsed[name]) for name in parsed.sections()}
+    assert found[".netdev"]["Bond"]["Mode"] == "802.3ad" and found[".netdev"]["NetDev"]["Kind"] == "bond"
+    assert found["-links.network"] == {"Match": {"Name": "in-band0 in-band1"},
+                                       "Network": {"Bond": "bond2", "LLDP": "yes", "EmitLLDP": "yes"}}  # fmt: skip
+    assert found[".network"]["Network"] == {"DHCP": "ipv4"}
+
+
+@pytest.mark.parametrize("system", ["eos", "nvue"])
+def test_loading_merges(system: str) -> None:
+    text = render(bridged(system), "ethernet")["INSTALL.md"]
+    steps = "".join(text.split("```\n")[1::2])
+    assert "<switch>" in steps and "configure replace" not in steps and "config replace" not in steps
+    assert "commit timer" in steps or "apply --confirm\n" in steps
