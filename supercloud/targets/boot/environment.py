@@ -11,6 +11,9 @@ from .tables import mount_rule, mounted
 
 __all__ = ["environments"]
 
+# Where the controller gives out the daemons' key: of root (below 1024), assigned to nothing, and below the ports from
+# which clients of NFS and Lustre call.
+_KEY_PORT = 329
 # File systems cut labels off after this.
 _LABEL = 16
 
@@ -36,7 +39,8 @@ def _common(plan: Plan, role: str) -> dict[str, str]:
         "RELEASE": release.name,
         "AUTH": "slurm" if slurm.auth == "slurm" else "munge",
         "DOMAIN": plan.network.domain,
-        "SECRET_AUTH": "@{secret_auth}" if role in ("compute", "controller", "database", "login") else "",
+        "SECRET_AUTH": "@{secret_auth}" if role == "controller" else "",
+        "KEY_PORT": str(_KEY_PORT),
         "CONTROLLERS": ",".join(host.address for host in plan.scheduler.controllers),
         "ACCOUNTING": "yes" if plan.scheduler.database else "no",
         "DATABASE": "no",
