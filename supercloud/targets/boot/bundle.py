@@ -14,7 +14,17 @@ from .tables import group_lines, key_lines, metadata_lines, mount_lines
 __all__ = ["boot_bundle", "render"]
 
 _SOURCED = ("steps.sh", "install.sh")
-_PROGRAMS = ("boot.sh", *_SOURCED, "keys.py", "slurmd.sh", "scale.sh", "resume.sh", "suspend.sh", "resume-fail.sh")
+_PROGRAMS = (
+    "boot.sh",
+    *_SOURCED,
+    "keys.py",
+    "credentials.sh",
+    "slurmd.sh",
+    "scale.sh",
+    "resume.sh",
+    "suspend.sh",
+    "resume-fail.sh",
+)
 
 
 def render(plan: Plan) -> Bundle:
@@ -42,9 +52,7 @@ def boot_bundle(plan: Plan, functions: str) -> Bundle:
     for key, environment in environments(plan).items():
         text = "\n".join([*environment, f"DIGEST={_digest(sums)}"])
         files[f"user-data/{key}.sh"] = File(
-            fill(
-                "boot/user-data.sh.j2", head=head, environment=text, cloud=cloud.strip(), metadata=metadata.strip()
-            ),
+            fill("boot/user-data.sh.j2", head=head, environment=text, cloud=cloud.strip(), metadata=metadata.strip()),
             executable=True,
         )
     return Bundle(files)

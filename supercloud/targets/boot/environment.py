@@ -56,6 +56,7 @@ def _common(plan: Plan, role: str) -> dict[str, str]:
 def _of_group(plan: Plan, group: NodeGroup) -> Iterator[str]:
     yield from _lines(
         _common(plan, "compute")
+        | _users(plan)
         | {"GROUP": group.key, "POOL": group.pool, "STORAGE": _storage(plan), "TOPOLOGY": _topology(plan)}
     )
 
@@ -72,6 +73,8 @@ def _of_host(plan: Plan, host: CloudHost) -> Iterator[str]:
         own |= {"STATE_DISK": "@{state_device}", "STATE_LABEL": f"sc-{host.key}"[:_LABEL]}
     if host.role in ("controller", "login"):
         own["STORAGE"] = _storage(plan)
+    if host.role == "login":
+        own |= _users(plan)
     if host.role == "controller":
         own["TOPOLOGY"] = _topology(plan)
     if host.role == "storage":
@@ -90,6 +93,11 @@ def _serving(cloud: CloudPlan, host: CloudHost) -> dict[str, str]:
     if install is not None:
         found |= {"INSTALL_SOURCE": install.source, "INSTALL_TOKEN": install.token or ""}
     return found
+
+
+def _users(plan: Plan) -> dict[str, str]:
+    """What machines that users work on are told of the rights of users."""
+    return {"USERS": "@{role_users}", "TENANTS": "yes" if plan.tenants else "no"}
 
 
 def _storage(plan: Plan) -> str:

@@ -26,6 +26,7 @@ VALUES = {
     "cluster": "trainer",
     "secret_auth": "auth",
     "secret_database": "database",
+    "role_users": "users",
     "database_host": "db.internal",
     "state_device": "/dev/sdf",
     "source_scratch": "fs-1@tcp:/abcd",
