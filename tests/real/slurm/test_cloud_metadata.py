@@ -126,10 +126,11 @@ class Machine:
         """Run the program as it was rendered."""
         path = self.folder / "metadata.sh"
         path.write_text(self.program.replace(":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", ""))
+        program = [shutil.which("ip") or "ip", "netns", "exec", f"{self.name}-host", self.bin / "bash", path]
+        environment = {"PATH": f"{self.bin}", "BOOT_ROOT": str(self.root)}
         return subprocess.run(
-            [shutil.which("ip") or "ip", "netns", "exec", f"{self.name}-host", self.bin / "bash", path, *arguments], capture_output=True, text=True,
-            env={"PATH": f"{self.bin}", "BOOT_ROOT": str(self.root)}, timeout=120, check=False,
-        )  # fmt: skip
+            [*program, *arguments], capture_output=True, text=True, env=environment, timeout=120, check=False
+        )
 
     def asks(self, place: str, address: str, port: int, user: int) -> str:
         """What a process of this user is answered."""

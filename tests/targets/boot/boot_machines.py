@@ -71,7 +71,8 @@ case $url in
 */key)
     if [ -e "$CLOUD/given" ]; then echo "i-1 has it" >"$out"; printf 409
     elif [ -e "$CLOUD/secrets/auth" ]; then
-        base64 -d "$CLOUD/secrets/auth" | openssl cms -encrypt -binary -outform DER -aes-256-cbc -out "$out" "$certificate"
+        base64 -d "$CLOUD/secrets/auth" |
+            openssl cms -encrypt -binary -outform DER -aes-256-cbc -out "$out" "$certificate"
         printf 200
     else echo "it has none" >"$out"; printf 503; fi ;;
 *) exit 22 ;;

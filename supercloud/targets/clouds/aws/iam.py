@@ -48,7 +48,7 @@ def role_of(
     assume: Sequence[str] = ("sts:AssumeRole",),
     when: Mapping[str, Any] | None = None,
 ) -> RoleOf:
-    """A role that ``service`` takes, or other roles by their ARN, with statements of our own and the provider's policies."""
+    """A role that ``service`` takes, or other roles by their ARN, with our statements and the provider's policies."""
     condition = {"Condition": when} if when else {}
     if isinstance(service, str):
         who: dict[str, Any] = {"Service": work.cloud.principals.get(service, service)}

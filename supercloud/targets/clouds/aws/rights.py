@@ -42,9 +42,9 @@ def rights_of(
 ) -> Rights:
     """Everybody reads the published bundles, writes logs and can be given a shell; the controller starts nodes.
 
-    Only the controller reads the daemons' key, with which anybody could speak for root of the cluster: it gives it to the
-    other machines when they join (``templates/boot/keys.py.j2``). Only the host of slurmdbd reads the database's password.
-    No role of a machine reads or writes data buckets: it would be a right of whoever becomes root of any machine.
+    Only the controller reads the daemons' key, with which anybody could speak for root of the cluster: it gives it to
+    the other machines when they join (``templates/boot/keys.py.j2``). Only the host of slurmdbd reads the database's
+    password. No role of a machine reads or writes data buckets: whoever becomes root of any machine would have it.
     """
     common = _common(work, state, watch)
     password = _password(secrets, database)

@@ -1,4 +1,4 @@
-"""The role of users under Slurm: data of their tenant and images of containers, not what the machine they are on may do.
+"""The role of users under Slurm: data of their tenant and images of containers, not what their machine may do.
 
 Root of logins and nodes takes it for a user who asks (``templates/boot/credentials.sh.j2``), and says with a tag of the
 session which tenant the user is a member of. One role serves any number of tenants.
