@@ -35,6 +35,7 @@ from .kubernetes_parts import (
     XidCatalog,
 )
 from .machine import Machine
+from .metadata_service import MetadataService
 from .network_os import NetworkOs
 from .price import Prices
 from .provider import Provider
@@ -76,6 +77,7 @@ KINDS: dict[str, type[Fact]] = {
     "kueue": KueueRelease,
     "locations": Location,
     "machines": Machine,
+    "metadata-services": MetadataService,
     "metrics": MetricSet,
     "network-systems": NetworkOs,
     "nics": Nic,
