@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 
 from ..._version import __version__
 from ...plan.model import Plan
@@ -42,7 +43,7 @@ def boot_bundle(plan: Plan, functions: str) -> Bundle:
         name: File(fill(f"boot/{name}.j2", head=head), executable=name not in _SOURCED) for name in _PROGRAMS
     }
     files[f"clouds/{plan.cloud.provider}.sh"] = cloud
-    metadata = fill("boot/metadata.sh.j2", head=head, services="\n".join(metadata_lines(plan)))
+    metadata = fill("boot/metadata.sh.j2", head=head, services=Quoted(shlex.quote("\n".join(metadata_lines(plan)))))
     files["metadata.sh"] = File(metadata, executable=True)
     files["groups.txt"] = "\n".join([head, *group_lines(plan)]) + "\n"
     files["members.txt"] = "\n".join([head, *key_lines(plan)]) + "\n"
