@@ -180,6 +180,8 @@ class Machine(Fact):
     heat: Heat = Heat()
     scalable_unit: ScalableUnit | None = None
     rack: RackProduct | None = None
+    subnet_manager: Literal["opensm", "nvidia"] | None = None
+    """An appliance that runs a subnet manager of InfiniBand: which one."""
     capacity_kinds: Annotated[tuple[Text, ...], Field()] = ()
     """Clouds: ways it can be had."""
     instance: Instance | None = None

@@ -223,7 +223,10 @@ class Fabric(Model):
     partitions: Annotated[tuple[Partition, ...], Field(max_length=4096)] = ()
     """InfiniBand: empty means that all are full members of the default partition; ``hosts`` keep tenants apart."""
     subnet_manager: Literal["opensm", "nvidia"] = "opensm"
-    """InfiniBand: the open subnet manager, or NVIDIA's (in UFM, DOCA or the switch) with engines of its own."""
+    """InfiniBand: the open subnet manager, or NVIDIA's in UFM with engines of its own. No other runs on the fabric,
+    neither on hosts nor in switches."""
+    m_key: Annotated[str, Field(pattern=r"^(/[A-Za-z0-9._-]+)+$", max_length=255)] | None = None
+    """InfiniBand, opensm: a file with the M_Key, on the hosts of the subnet manager only; it is never in the spec."""
 
     @model_validator(mode="after")
     def _unique_services(self) -> Fabric:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
-from ...catalog import Catalog
+from ...catalog import Catalog, Machine
 from ...errors import Finding, InputError, UnknownName
 from ...primitives.nodes import expand, fold
 from ...spec import Fabric as Declared
@@ -48,6 +49,38 @@ def subnet_licence(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             elif wanted and declared.subnet_manager == "opensm":
                 yield Finding("subnet-licence", "error", f"{path}.{name}", f"the open subnet manager has no {name}",
                               "set subnet_manager: nvidia where it is licensed, or leave it out")  # fmt: skip
+
+
+def subnet_manager(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Two subnet managers of one fabric, and settings of the one that is not meant."""
+    for path, fabric, declared in _subnets(plan):
+        if fabric.kind != "infiniband" or not fabric.tiers:
+            continue
+        runs = _appliance_manager(plan, catalog, f"{fabric.name}-manager")
+        if runs and runs != declared.subnet_manager:
+            yield Finding(
+                "subnet-manager", "warning", f"{path}.subnet_manager",
+                f"the appliances {fabric.name}-manager run a subnet manager of their own ({runs}) beside the "
+                f"{declared.subnet_manager} that is rendered: two would compete for {fabric.name}",
+                f"set subnet_manager: {runs}, or take other machines for {fabric.name}-manager",
+            )  # fmt: skip
+        if declared.m_key and declared.subnet_manager == "nvidia":
+            yield Finding("subnet-manager", "error", f"{path}.m_key", "UFM makes and keeps M_Keys itself",
+                          "leave it out, or set subnet_manager: opensm")  # fmt: skip
+        if not declared.m_key and declared.subnet_manager == "opensm" and has_tenant_hosts(declared):
+            yield Finding(
+                "subnet-manager", "warning", path,
+                f"{fabric.name} keeps tenants apart without an M_Key: whoever is root on a node can change the P_Keys",
+                "set m_key to the path of a file on the hosts of the subnet manager",
+            )  # fmt: skip
+
+
+def _appliance_manager(plan: Plan, catalog: Catalog, name: str) -> str | None:
+    """What subnet manager the machines of that name run, where they are appliances of one."""
+    declared = plan.spec.facility.machines if plan.spec.facility else ()
+    machine = next((item.machine for item in declared if item.name == name), None)
+    known = machine is not None and machine in catalog.names("machines")
+    return cast(Machine, catalog.get("machines", machine)).subnet_manager if known and machine else None
 
 
 def subnet_partitions(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -208,4 +241,4 @@ def _folded(hosts: list[str]) -> str:
 # Of a list of hosts in a message.
 _LONG = 80
 
-CHECKS = (nccl_devices, subnet_guids, subnet_jobs, subnet_licence, subnet_partitions, subnet_reach)
+CHECKS = (nccl_devices, subnet_guids, subnet_jobs, subnet_licence, subnet_manager, subnet_partitions, subnet_reach)

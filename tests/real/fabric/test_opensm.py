@@ -141,6 +141,27 @@ def test_p_key_tables_are_what_the_plan_says(tmp_path: Path) -> None:
             assert apart == (1 if "nobody" in name else 3 if name == "shared nodes" else 2)
 
 
+def test_the_manager_comes_up_with_an_m_key(tmp_path: Path) -> None:
+    """with-m-key.sh with the real OpenSM, which takes every key of the file; ports of ibsim keep no M_Key."""
+    spec = tmp_path / "cluster.yaml"
+    line = "    switch: nvidia-qm9700\n"
+    source = (SPEC.parents[1] / "01-minimal" / "cluster.yaml").read_text()
+    spec.write_text(source.replace(line, f"{line}    m_key: /etc/opensm/m_key\n"))
+    conf = placed(spec, tmp_path / "etc")
+    (tmp_path / "etc/opensm").mkdir()
+    key = tmp_path / "etc/opensm/m_key"
+    key.write_text("0x00c0ffee12345678\n")
+    key.chmod(0o600)
+    script = conf.parent / "with-m-key.sh"
+    # the folder of the rendered files stands for /etc/opensm; one sweep in place of a daemon
+    text = script.read_text().replace(str(tmp_path / "etc") + "/m_key", "/etc/opensm/m_key")
+    script.write_text(text.replace("exec opensm -B", "exec opensm -o -f osm.log"))
+    with simulated(tmp_path / "ibsim", render(sc.resolve(sc.load(spec)), "cabling")["compute.net"], HOST) as running:
+        said = running.run("env", f"DESTDIR={tmp_path}", "bash", str(script))
+        assert "Unrecognized token" not in said and "SUBNET UP" in (running.folder / "osm.log").read_text()
+    assert "m_key 0x00c0ffee12345678\n" in (tmp_path / "run/opensm/compute.conf").read_text()
+
+
 def test_injected_faults_are_found_and_nothing_else(network: str, tmp_path: Path) -> None:
     cables = Network(network)
     one, other = ("train-0005 mlx5_11", 1), ("train-0006 mlx5_11", 1)  # a swapped pair
@@ -163,10 +184,12 @@ def test_injected_faults_are_found_and_nothing_else(network: str, tmp_path: Path
 
 @pytest.mark.parametrize(("fabric", "host"), [("compute", "mlx5_11"), ("storage", "mlx5_7")])
 def test_networks_with_splitters_come_up_too(fabric: str, host: str, tmp_path: Path) -> None:
-    spec = SPEC.parents[1] / "05-superpod-networks" / "cluster.yaml"
+    source = SPEC.parents[1] / "05-superpod-networks" / "cluster.yaml"
+    spec = tmp_path / "cluster.yaml"  # the open manager in place of NVIDIA's, which cannot be had here
+    spec.write_text(source.read_text().replace("subnet_manager: nvidia", "subnet_manager: opensm"))
     plan = sc.resolve(sc.load(spec))
     files = render(plan, "infiniband")
-    for name in ("opensm.conf", "partitions.conf"):
+    for name in ("opensm.conf", "opensm-standby.conf", "partitions.conf"):
         text = files[f"{fabric}/{name}"].replace(f"/etc/opensm/{fabric}", str(tmp_path))
         (tmp_path / name).write_text(text)
     network = render(plan, "cabling")[f"{fabric}.net"]
@@ -174,6 +197,7 @@ def test_networks_with_splitters_come_up_too(fabric: str, host: str, tmp_path: P
         log = running.bring_up(tmp_path / "opensm.conf")
         assert "SUBNET UP" in log and "ftree tables configured on all switches" in log
         assert verified(spec, running.discover()) == (0, [])
+        assert "SUBNET UP" in running.bring_up(tmp_path / "opensm-standby.conf")
 
 
 def test_servers_of_storage_are_cabled_and_full_members(tmp_path: Path) -> None:

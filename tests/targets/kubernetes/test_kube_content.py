@@ -354,8 +354,8 @@ def test_gangs_give_way_under_volcano() -> None:
 
 
 def test_a_fabric_may_be_called_like_a_device() -> None:
-    fabric = {"name": "gpu", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
-    pools = [{"name": "train", "machine": "dgx-gb200", "nodes": 36, "fabrics": ["gpu"]}]
+    fabric = {"name": "gpu", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-q3400-ra"}
+    pools = [{"name": "train", "machine": "dgx-gb300", "nodes": 36, "fabrics": ["gpu"]}]
     policy = by_kind(rendered({"pools": pools, "fabrics": [fabric]}), "NicClusterPolicy")["nic-cluster-policy"]
     assert '"resourceName": "gpu-port"' in policy["spec"]["sriovDevicePlugin"]["config"]
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from ....plan.cabling.ends import switch_names
+from ....plan.fabric.partitions import has_tenant_hosts
 from ....plan.fabric.subnet import engines
 from ....plan.model import FabricPlan, Plan
 from ....primitives.bundle import Bundle, File
@@ -18,6 +20,9 @@ __all__ = ["render"]
 
 _FOLDER = "/etc/opensm"
 _HOSTS = "/etc/supercloud/infiniband"
+_UFM = "/opt/ufm/files/conf/opensm"
+# sm_priority, 0 to 15 (opensm(8)): the higher one is master. One that nobody set has 0: it takes over from neither.
+_MASTER, _STANDBY = 14, 7
 
 
 def render(plan: Plan) -> Bundle:
@@ -35,33 +40,97 @@ def render(plan: Plan) -> Bundle:
     return Bundle(files)
 
 
-def _files(plan: Plan, fabric: FabricPlan, declared: Declared) -> Iterator[tuple[str, str]]:
-    chosen = engines(fabric, declared)
+@dataclass(frozen=True)
+class _Subnet:
+    """A fabric with what its files need."""
+
+    plan: Plan
+    fabric: FabricPlan
+    declared: Declared
+
+    @property
+    def engines(self) -> tuple[str, ...]:
+        return engines(self.fabric, self.declared)
+
+    @property
+    def tiers(self) -> list[tuple[str, list[str]]]:
+        return [(tier.name, switch_names(self.fabric.name, tier.name, tier.count)) for tier in self.fabric.tiers]
+
+    @property
+    def roots(self) -> list[str]:
+        """GUIDs of the topmost switches, where all of them are known."""
+        names = self.tiers[-1][1]
+        known = [self.fabric.guids[name] for name in names if name in self.fabric.guids]
+        return known if len(known) == len(names) else []
+
+    @property
+    def names(self) -> list[tuple[str, str]]:
+        """GUID and name of each switch, as far as they are known."""
+        guids = self.fabric.guids
+        return [(guids[name], name) for _, names in self.tiers for name in names if name in guids]
+
+    @property
+    def standbys(self) -> int:
+        """Hosts of the subnet manager beside the master."""
+        manager = self.declared.manager
+        return max(0, (manager.appliances or manager.links) - 1) if manager else 0
+
+    def fill(self, template: str, **values: object) -> str:
+        return fill(f"infiniband/{template}", name=self.plan.name, fabric=self.fabric.name, **values)
+
+
+def _files(plan: Plan, fabric: FabricPlan, declared: Declared) -> Iterator[tuple[str, File | str]]:
+    """Of the one subnet manager that is declared: nothing in them starts the other."""
+    subnet = _Subnet(plan, fabric, declared)
     nvidia = declared.subnet_manager == "nvidia"
-    tiers = [(tier.name, switch_names(fabric.name, tier.name, tier.count)) for tier in fabric.tiers]
-    roots = [name for name in tiers[-1][1] if name in fabric.guids]
-    whole = bool(roots) and len(roots) == len(tiers[-1][1])
-    known = [(fabric.guids[name], name) for _, names in tiers for name in names if name in fabric.guids]
-    subnets = fabric.planes * (fabric.rails if _apart(fabric) else 1)
-    yield "opensm.conf", fill(
-        "infiniband/opensm.conf.j2", name=plan.name, fabric=fabric.name, folder=f"{_FOLDER}/{fabric.name}",
-        engines=chosen if nvidia else (*chosen, "no_fallback"), nvidia=nvidia, roots=whole, names=bool(known),
-        sharp=declared.sharp, adaptive=declared.adaptive_routing, policy=nvidia and len(tiers) > 1,
+    yield from (_ufm_files if nvidia else _opensm_files)(subnet)
+    top = subnet.tiers[-1][1]
+    yield "GUIDE.md", subnet.fill(
+        "GUIDE.md.j2", folder=f"{_FOLDER}/{fabric.name}", hosts=f"{_HOSTS}/{fabric.name}", engine=subnet.engines[0],
+        subnets=fabric.planes * (fabric.rails if _apart(fabric) else 1), roots=bool(subnet.roots), nvidia=nvidia,
+        missing=sum(name not in fabric.guids for name in top) if fabric.guids else 0, ufm=_UFM,
+        standbys=subnet.standbys, m_key=declared.m_key, divided=has_tenant_hosts(declared),
     )  # fmt: skip
-    yield "partitions.conf", partitions_text(plan, fabric, declared)
-    if whole:
-        yield "root-guids.conf", "".join(f"{fabric.guids[name]}\n" for name in roots)
-    if known:
-        yield "node-name-map", "".join(f'{guid} "{name}"\n' for guid, name in known)
-    if nvidia:
-        yield "ufm/gv.cfg", fill("infiniband/gv.cfg.j2", sharp=declared.sharp, adaptive=declared.adaptive_routing)
-        if len(tiers) > 1:
-            yield "pgrp_policy.conf", fill("infiniband/pgrp_policy.conf.j2", regexp=f"{fabric.name}-{tiers[-1][0]}-.*")
-    yield "GUIDE.md", fill(
-        "infiniband/GUIDE.md.j2", fabric=fabric.name, folder=f"{_FOLDER}/{fabric.name}",
-        hosts=f"{_HOSTS}/{fabric.name}", engine=chosen[0], subnets=subnets, roots=whole, nvidia=nvidia,
-        missing=len(tiers[-1][1]) - len(roots) if fabric.guids else 0,
+
+
+def _opensm_files(subnet: _Subnet) -> Iterator[tuple[str, File | str]]:
+    """A folder for /etc/opensm; the hosts of the subnet manager differ in their priority only."""
+    folder = f"{_FOLDER}/{subnet.fabric.name}"
+    priorities = {"opensm.conf": _MASTER} | ({"opensm-standby.conf": _STANDBY} if subnet.standbys else {})
+    for path, priority in priorities.items():
+        yield path, subnet.fill(
+            "opensm.conf.j2", folder=folder, engines=(*subnet.engines, "no_fallback"), nvidia=False,
+            roots=bool(subnet.roots), names=bool(subnet.names), priority=priority,
+        )  # fmt: skip
+    yield "partitions.conf", partitions_text(subnet.plan, subnet.fabric, subnet.declared)
+    yield from _guid_files(subnet, "")
+    if subnet.declared.m_key:
+        text = subnet.fill("with-m-key.sh.j2", m_key=subnet.declared.m_key, folder=folder)
+        yield "with-m-key.sh", File(text, executable=True)
+
+
+def _ufm_files(subnet: _Subnet) -> Iterator[tuple[str, File | str]]:
+    """What is put into UFM's own files: it writes opensm.conf and partitions.conf itself."""
+    tiers, declared = subnet.tiers, subnet.declared
+    yield "ufm/opensm.conf", subnet.fill(
+        "opensm.conf.j2", folder=_UFM, engines=subnet.engines, nvidia=True, roots=bool(subnet.roots),
+        names=bool(subnet.names), sharp=declared.sharp, policy=len(tiers) > 1,
     )  # fmt: skip
+    yield "ufm/gv.cfg", subnet.fill("gv.cfg.j2", sharp=declared.sharp)
+    yield "ufm/partitions.conf.user_ext", partitions_text(subnet.plan, subnet.fabric, declared)
+    yield from _guid_files(subnet, "ufm/")
+    if len(tiers) > 1:
+        yield (
+            "ufm/pgrp_policy.conf",
+            subnet.fill("pgrp_policy.conf.j2", regexp=f"{subnet.fabric.name}-{tiers[-1][0]}-.*"),
+        )
+
+
+def _guid_files(subnet: _Subnet, folder: str) -> Iterator[tuple[str, str]]:
+    if subnet.roots:
+        yield f"{folder}root-guids.conf", "".join(f"{guid}\n" for guid in subnet.roots)
+    if subnet.names:
+        yield f"{folder}node-name-map", "".join(f'{guid} "{name}"\n' for guid, name in subnet.names)
 
 
 def _apart(fabric: FabricPlan) -> bool:

@@ -36,9 +36,9 @@ def test_licensed_things_need_the_manager_that_has_them() -> None:
         "the open subnet manager has no adaptive_routing", "the open subnet manager has no sharp",
     ]  # fmt: skip
     bundle = render(plan_of("adaptive_routing: true\n    sharp: true\n    subnet_manager: nvidia"), "infiniband")
-    assert "routing_engine ar_ftree\n" in bundle["compute/opensm.conf"]
-    assert "sharp_enabled 2" in bundle["compute/opensm.conf"]
-    assert "port-regexp: compute-spine-.*" in bundle["compute/pgrp_policy.conf"]
+    assert "routing_engine ar_ftree\n" in bundle["compute/ufm/opensm.conf"]
+    assert "sharp_enabled 2" in bundle["compute/ufm/opensm.conf"]
+    assert "port-regexp: compute-spine-.*" in bundle["compute/ufm/pgrp_policy.conf"]
     assert "high_ber_ports_auto_isolation" in bundle["compute/ufm/gv.cfg"]
 
 

@@ -1,26 +1,29 @@
 #!/bin/bash
 # minimal, compute: made from the spec; edits are lost
-# Addresses of this host on compute (IPoIB), worked out of its number.
+# Names and addresses of this host's interfaces on compute (IPoIB): file systems are addressed by them.
 #   ipoib.sh show [HOST]   print them
-#   ipoib.sh networkd      write them for systemd-networkd, and load them
+#   ipoib.sh networkd      at boot, as root: name the interfaces, write them for systemd-networkd, and load them
 set -euo pipefail
 shopt -s extglob
 
 how=${1:-show}
 name=${2:-$(hostname -s)}
-# A port a line: RDMA device, first address of its block, hosts of the block before those of this port, prefix length.
+system=${DESTDIR:-}
+# A port a line: interface, RDMA device, first address of its block, hosts of the block before those of this port, prefix
+# length. "-" is a device that the catalog does not know: then the interface must have its name already.
 case $name in
 train-+([0-9]))
     prefix=train- first=1 last=16 before=0
+    machine=dgx-h100
     ports=(
-        "mlx5_11 2886729728 0 18"
-        "mlx5_6 2886746112 0 18"
-        "mlx5_10 2886762496 0 18"
-        "mlx5_9 2886778880 0 18"
-        "mlx5_4 2886795264 0 18"
-        "mlx5_3 2886811648 0 18"
-        "mlx5_5 2886828032 0 18"
-        "mlx5_0 2886844416 0 18"
+        "rail0 mlx5_11 2886729728 0 18"
+        "rail1 mlx5_6 2886746112 0 18"
+        "rail2 mlx5_10 2886762496 0 18"
+        "rail3 mlx5_9 2886778880 0 18"
+        "rail4 mlx5_4 2886795264 0 18"
+        "rail5 mlx5_3 2886811648 0 18"
+        "rail6 mlx5_5 2886828032 0 18"
+        "rail7 mlx5_0 2886844416 0 18"
     ) ;;
 *) echo "$name is no host of compute" >&2; exit 2 ;;
 esac
@@ -30,38 +33,68 @@ if ((number < first || number > last)); then
     exit 2
 fi
 
-interface_of() { # number of the port, RDMA device
+found_of() { # interface of the plan, RDMA device: what the interface is called now; nothing where it is not there
     local found
-    for found in /sys/class/infiniband/"$2"/device/net/*; do
-        if [ -e "$found" ]; then
+    if [ "$2" = - ] && [ -e "$system/sys/class/net/$1" ]; then
+        echo "$1"
+    fi
+    for found in "$system/sys/class/infiniband/$2"/device/net/*; do
+        if [ -e "$found" ] && [ ! -e "$found/parent" ]; then # a child interface has a parent
             basename "$found"
             return
         fi
     done
-    echo "ib$1"
 }
 
-port=0
+if [ "$how" = networkd ]; then # nothing is changed unless all of them are known
+    lacking=0
+    for line in "${ports[@]}"; do
+        read -r interface device _ <<<"$line"
+        if [ -n "$(found_of "$interface" "$device")" ]; then
+            continue
+        fi
+        lacking=1
+        if [ "$device" = - ]; then
+            echo "no interface is called $interface, and the catalog does not know the RDMA devices of $machine on compute:" \
+                "name it (systemd.link), or give adapters.devices in an overlay" >&2
+        else
+            echo "$device has no interface: load ib_ipoib, and see ibstat $device" >&2
+        fi
+    done
+    if ((lacking)); then
+        exit 1
+    fi
+fi
+
+folder=$system/etc/systemd/network
 for line in "${ports[@]}"; do
-    read -r device base turn length <<<"$line"
+    read -r interface device base turn length <<<"$line"
     place=$((turn + before + number - first))
     whole=$((place / 250))
     address=$((base + whole * 256 + place % 250 + 1))
     text="$((address >> 24 & 255)).$((address >> 16 & 255)).$((address >> 8 & 255)).$((address & 255))/$length"
-    interface=$(interface_of "$port" "$device")
+    addressed=$interface
     case $how in
-    show) echo "$port $interface $text" ;;
+    show) echo "$addressed $device $text" ;;
     networkd)
-        printf '[Match]\nName=%s\n\n[Network]\nAddress=%s\nIPv6AcceptRA=no\n' "$interface" "$text" \
-            >"/etc/systemd/network/50-ipoib-$interface.network"
-        # several interfaces, one kernel: each answers for its own addresses only
-        echo 1 >/proc/sys/net/ipv4/conf/"$interface"/arp_ignore
-        echo 2 >/proc/sys/net/ipv4/conf/"$interface"/arp_announce
+        current=$(found_of "$interface" "$device")
+        if [ "$current" != "$interface" ]; then
+            ip link set dev "$current" down
+            ip link set dev "$current" name "$interface"
+        fi
+        printf '[Match]\nName=%s\n\n[Network]\nAddress=%s\nIPv6AcceptRA=no\n' "$addressed" "$text" >"$folder/50-ipoib-$addressed.network"
+        ip link set dev "$interface" up
         ;;
     *) echo "show or networkd, not '$how'" >&2; exit 2 ;;
     esac
-    port=$((port + 1))
 done
 if [ "$how" = networkd ]; then
+    # several interfaces, one kernel: each answers for its own addresses only
+    settings=$system/etc/sysctl.d/90-ipoib-compute.conf
+    for line in "${ports[@]}"; do
+        read -r interface _ <<<"$line"
+        printf 'net/ipv4/conf/%s/arp_ignore = 1\nnet/ipv4/conf/%s/arp_announce = 2\n' "$interface" "$interface"
+    done >"$settings"
     networkctl reload
+    sysctl -q -e -p "$settings"
 fi
