@@ -42,8 +42,6 @@ class SlurmAbilities(Part):
     autodetect: tuple[Text, ...]
     imex: Flag
     """switch/nvidia_imex."""
-    several_prologs: Flag
-    """Whether Prolog and Epilog may be given more than once."""
     container_tmp: Literal["JobContainerType=job_container/tmpfs", "NamespaceType=namespace/tmpfs"]
     segments: Flag
     """Whether jobs may ask for --segment."""
