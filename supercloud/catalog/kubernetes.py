@@ -34,8 +34,6 @@ class KubernetesAbilities(Part):
     """Of resource.k8s.io (dynamic resource allocation) as it is served by default; None where it is not."""
     claimed_resources: Flag = False
     """Pods may ask by resource name (``nvidia.com/gpu``) for what claims hand out (DRAExtendedResource)."""
-    admission_policies: Flag
-    """ValidatingAdmissionPolicy of admissionregistration.k8s.io/v1."""
     changing_policies: PolicyApi | None = None
     """MutatingAdmissionPolicy of admissionregistration.k8s.io; None where it is in no version but an alpha."""
 
@@ -92,8 +90,6 @@ class KueueApis(Part):
     """Of config.kueue.x-k8s.io."""
     cohort_field: Text
     """What a ClusterQueue calls its cohort."""
-    parent_field: Text
-    """What a Cohort calls its parent."""
 
 
 class KueueAbilities(Part):
@@ -130,8 +126,6 @@ class VolcanoAbilities(Part):
 
     tier_names: Flag
     """Whether a HyperNode says what its tier is called."""
-    label_members: Flag
-    """Whether a HyperNode takes its nodes by label."""
     claims_in_levels: Flag
     """Whether pods that claim devices are placed within a level they insist on."""
     claimed_resources: Flag

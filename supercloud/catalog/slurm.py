@@ -44,8 +44,6 @@ class SlurmAbilities(Part):
     autodetect: tuple[Text, ...]
     imex: Flag
     """switch/nvidia_imex."""
-    several_prologs: Flag
-    """Whether Prolog and Epilog may be given more than once."""
     container_tmp: Literal["JobContainerType=job_container/tmpfs", "NamespaceType=namespace/tmpfs"] | None = None
     """What gives each job its own /tmp; none where the plugin cannot be relied on."""
     segments: Flag

@@ -61,11 +61,11 @@ def same_schedulers(members: Sequence[Member]) -> list[str]:
     texts = []
     for (engine, place), indexes in found.items():
         if len(indexes) > 1:
-            key = "context" if engine == "kubernetes" else "via"
+            option = "context" if engine == "kubernetes" else "via"
             usual = "the current context of the kubeconfig" if engine == "kubernetes" else "the Slurm of this host"
             named = " and ".join(f"clusters[{index}] ({members[index].spec})" for index in indexes)
-            where = f"{key} {place!r}" if place else f"{usual}, as neither has connect.{key}"
-            texts.append(f"{named} mean the same scheduler, {where}: give each a connect.{key} of its own")
+            where = f"{option} {place!r}" if place else f"{usual}, as neither has connect.{option}"
+            texts.append(f"{named} mean the same scheduler, {where}: give each a connect.{option} of its own")
     return texts
 
 

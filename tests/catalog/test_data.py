@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pydantic import BaseModel
@@ -13,6 +13,9 @@ from samples import ROOT
 
 import supercloud.catalog
 from supercloud.catalog import KINDS, Accelerator, Catalog, Machine
+from supercloud.catalog.price import Prices
+from supercloud.catalog.provider import Provider
+from supercloud.catalog.region import Region
 from supercloud.primitives.quantity import Operations, Power, Rate, Size
 
 DATA = Path(supercloud.catalog.__file__).with_name("data")
@@ -219,3 +222,49 @@ def test_one_box_may_be_two_switches(catalog: Catalog) -> None:
     assert catalog.switch("nvidia-qm9700").radix(Rate("400 Gb/s")) == 64
     assert catalog.switch("nvidia-sn5600").radix(Rate("400 Gb/s")) == 128
     assert catalog.switch("arista-7800r4").modes == ()
+
+
+def test_machines_of_google_have_binary_gigabytes(catalog: Catalog) -> None:
+    """Google calls 2^30 bytes a GB: read as 10^9, an a3-highgpu-8g loses 128 GiB."""
+    found = [item for item in machines(catalog) if item.provider == "gcp" and item.memory]
+    assert len(found) > 10
+    assert not [item.name for item in found if not str(item.memory).endswith("iB")]
+    assert catalog.machine("a3-highgpu-8g").memory == Size("1916928 MiB")
+
+
+def test_memory_that_the_driver_reports_is_a_little_less_than_the_nominal_one(catalog: Catalog) -> None:
+    """It decides whether a model fits. More is a wrong unit; a tenth less is another product."""
+    both = [item for item in accelerators(catalog).values() if item.memory and item.memory_reported]
+    assert len(both) > 8
+    for item in both:
+        assert item.memory and item.memory_reported
+        assert 0.9 <= item.memory_reported.base / item.memory.base <= 1, item.name
+
+
+def test_memory_is_that_of_the_whole_accelerator_as_instances_count_it(catalog: Catalog) -> None:
+    """What the largest MIG profile has: a maker's GB, taken for GiB, are up to 7 % more."""
+    for item in accelerators(catalog).values():
+        whole = [profile.memory for profile in item.mig if profile.profile.startswith("7g.")]
+        if whole and item.memory:
+            assert abs(whole[0].base / item.memory.base - 1) < 0.025, item.name
+
+
+def test_an_accelerator_that_offers_more_is_at_least_the_other(catalog: Catalog) -> None:
+    """A job for b300 goes to gb300."""
+    assert "b300" in catalog.accelerator("gb300").succeeds
+
+
+def test_regions_with_a_price_sell_the_family(catalog: Catalog) -> None:
+    """A price is proof that the machine is sold; families that no list has are named as such."""
+    asked, unlisted = 0, cast(Provider, catalog.get("providers", "aws")).unlisted
+    for prices in map(lambda item: cast(Prices, item), catalog.all("prices")):
+        machine = catalog.machine(prices.name) if prices.name in catalog.names("machines") else None
+        if machine is None or machine.instance is None or machine.accelerators is None:
+            continue
+        for entry in prices.prices:
+            region = cast(Region, catalog.get("regions", entry.region))
+            if region.families is not None:
+                asked += 1
+                family = machine.instance.family
+                assert family in region.families or family in unlisted, f"{entry.region}: {prices.name}"
+    assert asked > 50

@@ -54,9 +54,9 @@ check_nvidia_smi() {
         --format=csv,noheader,nounits 2>/dev/null)
 }
 
-# Errors of NVIDIA's driver after which a device is not to be trusted: double-bit and uncontained memory errors, failed
-# row remapping, a device off the bus, a firmware that does not answer. Each is reported once, so that a node resumed
-# by hand stays resumed.
+# Errors of NVIDIA's driver (Xid) after which a device takes no work until it is reset or looked at. Each is reported
+# once, so that a node resumed by hand stays resumed.
+fatal_xids=" 46 48 54 62 64 79 95 109 110 119 120 136 140 142 143 151 155 156 158 "
 xid_seen=$root/run/supercloud-xid-seen
 xid_latest=
 check_xids() {
@@ -65,9 +65,7 @@ check_xids() {
     while read -r stamp code; do
         [ "$stamp" -gt "$after" ] || continue
         xid_latest=$stamp
-        case $code in
-        48 | 62 | 64 | 79 | 95 | 119 | 120 | 140) problem "the driver reported Xid $code" ;;
-        esac
+        [[ $fatal_xids == *" $code "* ]] && problem "the driver reported Xid $code"
     done < <(timeout 5 dmesg 2>/dev/null |
         sed -n 's/^\[ *\([0-9]*\)\.[0-9]*\] NVRM: Xid ([^)]*): \([0-9]*\).*/\1 \2/p')
 }
