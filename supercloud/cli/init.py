@@ -32,6 +32,7 @@ def init(
 ) -> None:
     """Write a first spec with comments, ready to plan."""
     from ..catalog import Catalog
+    from ..primitives.output import write_file
     from ..primitives.templates import fill
     from ..spec.loader import loads
 
@@ -47,7 +48,7 @@ def init(
     loads(text, str(file))  # a name or location that makes no valid spec is refused here, with the place
     if file.exists() and not force:
         raise OutputError(f"{file} is there already; choose another name, or use --force to overwrite it")
-    file.write_text(text, encoding="utf-8")
+    write_file(file, text)
     result(str(file))
     note(f"next: supercloud plan {file}")
 
