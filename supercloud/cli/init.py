@@ -32,6 +32,7 @@ def init(
 ) -> None:
     """Write a first spec with comments, ready to plan."""
     from ..catalog import Catalog
+    from ..primitives.output import write_file
 
     facts = Catalog.default()
     of = facts.machine(machine)  # says the nearest name where there is none
@@ -45,7 +46,7 @@ def init(
     text, open_points = write_first_without_errors([fixed | way for way in ways], str(file), facts)
     if file.exists() and not force:
         raise OutputError(f"{file} is there already; choose another name, or use --force to overwrite it")
-    file.write_text(text, encoding="utf-8")
+    write_file(file, text)
     result(str(file))
     if open_points:
         note(open_points)

@@ -23,8 +23,9 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Draw a cluster: row plan, racks, fabrics, power, cooling, cost and findings on one page that fetches nothing."""
-    from ..errors import OutputError, WorkError
+    from ..errors import OutputError
     from ..primitives.bundle import Bundle
+    from ..primitives.output import write_file
     from ..targets.report import pictures
     from ..targets.report import report as page_of
 
@@ -33,11 +34,7 @@ def report(
     if page.is_dir():
         raise OutputError(f"{page} is a folder; name a file, such as {page / 'report.html'}")
     text = page_of(decided)
-    try:
-        page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise WorkError(f"cannot write {page}: {error.strerror or error}") from None
+    write_file(page, text)
     drawn = Bundle(pictures(decided)) if svg else Bundle({})
     if svg:
         drawn.write(svg, force=force)

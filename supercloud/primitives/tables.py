@@ -1,37 +1,61 @@
-"""CSV as a text: the one writer of every CSV file, so that any value comes back as it was and no cell is a formula."""
+"""CSV and YAML as text: the one writer of each, so that any value comes back as it was and no cell is a formula."""
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-__all__ = ["csv_text", "plain_cell"]
+import yaml
+
+__all__ = ["csv_text", "plain_cell", "yaml_text"]
 
 # What a spreadsheet takes for the beginning of a formula (OWASP, CSV Injection).
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# Scalars that only YAML 1.2 reads as something else than text: what reads the file may follow either.
+_OCTAL = re.compile(r"[-+]?0o[0-7]+")
 
 
-def plain_cell(value: object) -> str:
+def plain_cell(value: object) -> object:
     """A value as a cell that no spreadsheet computes: what begins like a formula has an apostrophe before it.
 
     A number keeps its sign. The apostrophe is what spreadsheets themselves write to say that a cell is text.
     """
-    text = "" if value is None else str(value)
-    return f"'{text}" if text.startswith(_FORMULA) and not _is_number(text) else text
+    if isinstance(value, str) and value.startswith(_FORMULA) and not _is_number(value):
+        return f"'{value}"
+    return value
 
 
 def csv_text(head: Sequence[str], rows: Iterable[Sequence[object]], exact: bool = False) -> str:
-    """A table with a line of names. ``exact`` is for files that a program imports and no person opens: values are
-    quoted where they have to be and otherwise left alone."""
+    """A table with a line of names. ``exact`` is for files that a program imports by name: values are quoted where they
+    have to be, and otherwise left alone."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)
-    if exact:
-        writer.writerows(rows)
-    else:
-        writer.writerows([plain_cell(value) for value in row] for row in rows)
+    writer.writerows(rows if exact else (map(plain_cell, row) for row in rows))
     return text.getvalue()
+
+
+def yaml_text(value: Any) -> str:
+    """A document that YAML 1.1 and 1.2 read alike: text that either would take for something else is quoted."""
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=118)
+
+
+class _Dumper(yaml.SafeDumper):
+    """The safe writer, which knows the words of YAML 1.1, and those of 1.2 besides; nothing is an anchor."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    style = "'" if _OCTAL.fullmatch(value) or _is_number(value) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+_Dumper.add_representer(str, _text)
 
 
 def _is_number(text: str) -> bool:

@@ -34,7 +34,7 @@ class _Port(NamedTuple):
     """A port of a switch."""
 
     switch: str
-    index: int
+    number: int
     lane: int
     split: int
 
@@ -144,12 +144,12 @@ class _Site:
 
     def port(self, end: _Port) -> str:
         run, _ = self.runs[end.switch]
-        return run.port(end.index, end.split, end.lane)
+        return run.port(end.number, end.split, end.lane)
 
     def number(self, end: _Port) -> int:
         """What a port counts as in the number of a bundle."""
         run, _ = self.runs[end.switch]
-        return end.index + 1 + end.lane * (run.tier.radix + run.switch.uplink_ports)
+        return end.number + 1 + end.lane * (run.tier.radix + run.switch.uplink_ports)
 
 
 def bridged_fabrics(plan: Plan) -> tuple[FabricPlan, ...]:
@@ -278,7 +278,7 @@ def _join(
         between.setdefault((site.place(link.lower.switch), site.place(link.upper.switch)), []).append(link)
     for (low, high), found in between.items():
         tagged = carried[site.runs[found[0].lower.switch][0].fabric]  # type: ignore[union-attr]
-        sides = [[link.lower for link in found], [link.upper for link in found]]
+        sides: list[list[_Port | None]] = [[link.lower for link in found], [*(link.upper for link in found)]]
         if low == high:  # both switches of a pair are on both sides
             sides = [[*sides[0], *sides[1]]] * 2
         for ends, others in (sides, sides[::-1]):
@@ -307,7 +307,7 @@ def _natural(port: str) -> list[tuple[int, str]]:
 def _lanes(site: _Site, end: _Port) -> int:
     run, _ = site.runs[end.switch]
     parts = run.parts * end.split
-    if end.index >= run.tier.radix or parts == 1 or run.system is None:
+    if end.number >= run.tier.radix or parts == 1 or run.system is None:
         return 0
     return max(1, run.system.lanes_of(run.switch) // parts)
 
@@ -317,8 +317,8 @@ def _breakouts(site: _Site, ends: Sequence[_Port]) -> Mapping[str, int]:
     for end in sorted(ends):
         run, _ = site.runs[end.switch]
         parts = run.parts * end.split
-        if run.switch.cages and run.system and end.index < run.tier.radix and parts > 1:
-            cage = run.cage(end.index)
+        if run.switch.cages and run.system and end.number < run.tier.radix and parts > 1:
+            cage = run.cage(end.number)
             found[cage] = max(parts, found.get(cage, 1))
     return found
 

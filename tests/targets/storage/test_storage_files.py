@@ -267,3 +267,38 @@ def test_object_store(bundle: Bundle) -> None:
 
 def test_rendering_is_deterministic(catalog: Catalog, bundle: Bundle) -> None:
     assert dict(render(plan_of(catalog, *EVERY), "storage")) == dict(bundle)
+
+
+def test_weka_reads_no_resources_that_others_could_have_put_there(bundle: Bundle, tmp_path: Path) -> None:
+    """backend.sh runs as root: what it sets containers up with lies in a folder that it has just made for itself."""
+    script = bundle["fast/backend.sh"]
+    assert "/tmp" not in script and "folder=$(mktemp -d /root/" in script
+    (tmp_path / "backend.sh").write_text(script.replace("/root/", f"{tmp_path}/"))
+    for name, text in {
+        "weka": 'case "$*" in *resources-path*) echo "$5" >>"$LOG" ;; esac\n',
+        "resources_generator.py": 'touch "$3/drives0.json" "$3/compute0.json"\n',
+    }.items():
+        (tmp_path / name).write_text(f"#!/bin/bash\n{text}")
+        (tmp_path / name).chmod(0o755)
+    log = tmp_path / "log"
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "LOG": str(log)}
+    subprocess.run(["bash", tmp_path / "backend.sh"], check=True, env=environment, cwd=tmp_path)
+    places = [Path(line) for line in log.read_text().split()]
+    assert [place.name for place in places] == ["drives0.json", "compute0.json"]
+    assert not places[0].parent.exists(), "the folder is gone afterwards"
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_weka_does_not_keep_the_password_of_every_new_cluster(bundle: Bundle, tmp_path: Path, refused: bool) -> None:
+    (tmp_path / "weka").write_text(
+        '#!/bin/bash\ncase "$*" in "user passwd"*) echo "$@" >>"$LOG"; exit $REFUSED ;; esac\n'
+    )
+    (tmp_path / "weka").chmod(0o755)
+    (tmp_path / "cluster.sh").write_text(bundle["fast/cluster.sh"])
+    log = tmp_path / "log"
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "LOG": str(log), "REFUSED": str(int(refused))}
+    done = subprocess.run(["bash", tmp_path / "cluster.sh"], env=environment, capture_output=True, text=True)
+    assert (
+        log.read_text() == "user passwd --username admin --current-password admin\n"
+    )  # the new one is on no command line
+    assert done.returncode == int(refused) and ("still that of every new cluster" in done.stderr) == refused

@@ -22,11 +22,13 @@ _ENROOT = """\
 image=$1 mounts=$2 workdir=$3
 shift 3
 name=supercloud-$SLURM_JOB_ID
-exec 9>"${TMPDIR:-/tmp}/$name.lock" && flock 9 || exit 74
+place=${TMPDIR:-/tmp}/supercloud-$(id -u)
+mkdir -m 700 "$place" 2>/dev/null || [ -O "$place" ] && [ ! -L "$place" ] || exit 74
+exec 9>"$place/$name.lock" && flock 9 || exit 74
 if ! enroot list | grep -qx "$name"; then
     case $image in
     /*) file=$image ;;
-    *) file=${TMPDIR:-/tmp}/$name.sqsh && enroot import --output "$file" "docker://$image" >&2 9>&- || exit 75 ;;
+    *) file=$place/$name.sqsh && enroot import --output "$file" "docker://$image" >&2 9>&- || exit 75 ;;
     esac
     enroot create --name "$name" "$file" >&2 9>&- || exit 75
 fi
@@ -38,8 +40,7 @@ exec enroot start --rw "$@"
 """
 # A script comes in on standard input, which may be all that both sides of a container share.
 _FED = """\
-file=${TMPDIR:-/tmp}/supercloud-script.$$
-(umask 077 && cat >"$file") || exit 74
+file=$(umask 077 && mktemp "${TMPDIR:-/tmp}/supercloud-script.XXXXXX") && cat >"$file" || exit 74
 [ $# -gt 0 ] || set -- "$(command -v bash || echo sh)"
 "$@" "$file" </dev/null
 code=$?

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import astuple
 
 from ....plan.model import Plan
 from ....primitives.bundle import Bundle
+from ....primitives.tables import csv_text
 from .items import FIELDS, Item, items_of
 
 __all__ = ["render"]
@@ -20,11 +19,7 @@ def render(plan: Plan) -> Bundle:
 
 
 def _csv(items: list[Item]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(FIELDS)
-    writer.writerows(astuple(item) for item in items)
-    return out.getvalue()
+    return csv_text(FIELDS, (astuple(item) for item in items))
 
 
 def _table(plan: Plan, items: list[Item]) -> str:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +14,7 @@ from ....plan.cabling.choice import network_of
 from ....plan.cabling.ends import UNIT, Devices
 from ....plan.cabling.table import CableTable
 from ....plan.model import Plan
+from ....primitives.tables import csv_text, yaml_text
 from .table import lane_names, laned
 
 __all__ = ["netbox_files"]
@@ -19,6 +24,8 @@ _CABLES = {"dac": "dac-passive", "acc": "dac-active", "copper": "cat6", "aoc": "
            "single-mode": "smf-os2", "": ""}  # fmt: skip
 # Inches from rail to rail: all equipment of the plan is counted in units of EIA-310. NetBox before 4.1 asks for it.
 _WIDTH = "19"
+# Letters of a slug, which NetBox keeps to 100, with room for a maker before it and a hash after it.
+_SLUG = 50
 _INFINIBAND = {100: "infiniband-edr", 200: "infiniband-hdr", 400: "infiniband-ndr", 800: "infiniband-xdr"}
 _ETHERNET = {
     "rj45": "1000base-t", "qsfp28": "100gbase-x-qsfp28", "qsfp56": "200gbase-x-qsfp56",
@@ -29,7 +36,7 @@ _ETHERNET = {
 def netbox_files(plan: Plan, tables: list[CableTable]) -> dict[str, str]:
     """Path -> text; they are numbered in the order of import."""
     types: dict[str, dict[str, tuple[str, str]]] = {}
-    devices: dict[str, str] = {}
+    devices: dict[str, Sequence[object]] = {}
     makers = _makers(plan)
     for table in tables:
         for item in table.devices:
@@ -47,34 +54,47 @@ def netbox_files(plan: Plan, tables: list[CableTable]) -> dict[str, str]:
             label = f"{leaf.ports[port]}/{table.lane[at]}"
             types[leaf.model][system] = (_interface(table, leaf.forms[port]), label)
     files = {
-        "1-sites.csv": f"name,slug,status\n{plan.name},{plan.name},planned\n",
-        "2-manufacturers.csv": _csv("name,slug", sorted({(m, _slug(m)) for m, _, _ in makers.values()})),
+        "1-sites.csv": _csv("name,slug,status", [(plan.name, plan.name, "planned")]),
+        "2-manufacturers.csv": _csv("name,slug", sorted(_slugs(m for m, _, _ in makers.values()).items())),
         "3-device-roles.csv": _csv("name,slug,color", [("node", "node", "2196f3"), ("switch", "switch", "4caf50"),
                                                        ("service", "service", "ff9800")]),
         "4-racks.csv": _csv("site,name,status,width,u_height", [
             (plan.name, rack.name, "planned", _WIDTH, str(rack.units or 48))
             for rack in (plan.layout.racks if plan.layout else ())
         ]),
-        "6-devices.csv": "\n".join(["name,role,manufacturer,device_type,status,site,rack,position,face",
-                                    *devices.values()]) + "\n",
-        "7-cables.csv": "\n".join([
+        "6-devices.csv": _csv("name,role,manufacturer,device_type,status,site,rack,position,face", devices.values()),
+        "7-cables.csv": _csv(
             "side_a_device,side_a_type,side_a_name,side_b_device,side_b_type,side_b_name,type,status,label,length,length_unit",
-            *(line for table in tables for line in _cables(table)),
-        ]) + "\n",
+            (row for table in tables for row in _cables(table)),
+        ),
     }  # fmt: skip
+    slugs = _slugs(types)
     for model, ports in sorted(types.items()):
-        files[f"5-device-types/{_slug(model)}.yaml"] = _device_type(
-            model, ports, *makers.get(model, ("generic", 1, ""))
+        files[f"5-device-types/{slugs[model]}.yaml"] = _device_type(
+            model, slugs[model], ports, *makers.get(model, ("generic", 1, ""))
         )
     return files
 
 
-def _csv(head: str, rows: list[tuple[str, ...]]) -> str:
-    return "\n".join([head, *(",".join(row) for row in rows)]) + "\n"
+def _csv(head: str, rows: Iterable[Sequence[object]]) -> str:
+    """NetBox takes cells as they are: a device type has the same name here and in its own file."""
+    return csv_text(head.split(","), rows, exact=True)
 
 
 def _slug(text: str) -> str:
-    return "".join(char if char.isalnum() else "-" for char in text.lower()).strip("-")
+    """Letters, digits and hyphens of ASCII: what NetBox takes."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:_SLUG]
+
+
+def _slugs(names: Iterable[str]) -> dict[str, str]:
+    """A slug of its own for each name: where two are alike, or nothing is left, a part of a hash tells them."""
+    found: dict[str, str] = {}
+    plain = {name: _slug(name) for name in sorted(set(names))}
+    counts = Counter(plain.values())
+    for name, slug in plain.items():
+        unclear = not slug or counts[slug] > 1
+        found[name] = f"{slug}-{hashlib.sha256(name.encode()).hexdigest()[:8]}".strip("-") if unclear else slug
+    return found
 
 
 def _makers(plan: Plan) -> dict[str, tuple[str, int, str]]:
@@ -109,28 +129,30 @@ def _interface(table: CableTable, form: str) -> str:
     return _ETHERNET.get(form, "other")
 
 
-def _devices(plan: Plan, item: Devices, makers: dict[str, tuple[str, int, str]]) -> Iterator[tuple[str, str]]:
+def _devices(
+    plan: Plan, item: Devices, makers: dict[str, tuple[str, int, str]]
+) -> Iterator[tuple[str, Sequence[object]]]:
     maker, units, _ = makers.get(item.model, ("generic", 1, ""))
     role = "node" if item.kind == "node" else "switch" if item.side == "switch" else "service"
     racks = [rack.name for rack in plan.layout.racks] if plan.layout else []
     lowest = np.round(item.height / UNIT - units / 2).astype(np.int64).tolist()
     for name, rack, unit in zip(item.names, item.rack.tolist(), lowest, strict=True):
-        place = ",," if rack < 0 else f"{racks[rack]},{unit},front" if units else f"{racks[rack]},,"
-        yield name, f"{name},{role},{maker},{item.model},planned,{plan.name},{place}"
+        place = ("", "", "") if rack < 0 else (racks[rack], unit, "front") if units else (racks[rack], "", "")
+        yield name, (name, role, maker, item.model, "planned", plan.name, *place)
 
 
-def _device_type(model: str, ports: dict[str, tuple[str, str]], maker: str, units: int, part: str) -> str:
-    slug = _slug(model) if _slug(model).startswith(f"{_slug(maker)}-") else _slug(f"{maker} {model}")
-    head = [f"manufacturer: {maker}", f"model: {model}", f"slug: {slug}", f"u_height: {units}",
-            f"is_full_depth: {str(units > 0).lower()}"]  # fmt: skip
+def _device_type(model: str, own: str, ports: dict[str, tuple[str, str]], maker: str, units: int, part: str) -> str:
+    slug = own if own.startswith(f"{_slug(maker)}-") else f"{_slug(maker)}-{own}"
+    found: dict[str, Any] = {"manufacturer": maker, "model": model, "slug": slug, "u_height": units,
+                             "is_full_depth": units > 0}  # fmt: skip
     if part:
-        head.append(f"part_number: {part}")
-    lines = (f"  - {{name: '{name}', type: {kind}" + (f", label: '{label}'}}" if label else "}")
-             for name, (kind, label) in ports.items())  # fmt: skip
-    return "\n".join([*head, "interfaces:", *lines]) + "\n"
+        found["part_number"] = part
+    found["interfaces"] = [{"name": name, "type": kind} | ({"label": label} if label else {})
+                           for name, (kind, label) in ports.items()]  # fmt: skip
+    return yaml_text(found)
 
 
-def _cables(table: CableTable) -> Iterator[str]:
+def _cables(table: CableTable) -> Iterator[Sequence[object]]:
     kinds = [_CABLES[item.fibre or item.medium] for item in table.kinds] + [""]
     width = max(5, len(str(table.cables)))
     name = table.fabric.name
@@ -143,6 +165,6 @@ def _cables(table: CableTable) -> Iterator[str]:
     for a, a_port, b, b_port, kind, cable, order in rows:
         if b == "building":
             continue
-        length = ",".join(("", "")) if order != order else f"{order:g},m"
-        yield (f"{a},dcim.interface,{a_port},{b},dcim.interface,{b_port},{kinds[kind]},planned,"
-               f"{name}-{cable + 1:0{width}d},{length}")  # fmt: skip
+        length = ("", "") if order != order else (f"{order:g}", "m")
+        yield (a, "dcim.interface", a_port, b, "dcim.interface", b_port, kinds[kind], "planned",
+               f"{name}-{cable + 1:0{width}d}", *length)  # fmt: skip

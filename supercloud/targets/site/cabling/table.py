@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from ....plan.cabling.table import CableTable
 from ....plan.model import Plan
+from ....primitives.tables import csv_text
 from .netlist import ends_of
 
 __all__ = ["HEAD", "end_names", "labels", "lane_names", "laned", "summary", "system_names", "table_text"]
 
 HEAD = (
-    "cable,label_a,label_b,a_device,a_port,a_system_port,a_rack,b_device,b_port,b_system_port,b_rack,medium,product,"
-    "part_number,run_m,order_m"
+    "cable", "label_a", "label_b", "a_device", "a_port", "a_system_port", "a_rack", "b_device", "b_port",
+    "b_system_port", "b_rack", "medium", "product", "part_number", "run_m", "order_m",
 )  # fmt: skip
 
 
@@ -38,16 +39,16 @@ def table_text(plan: Plan, table: CableTable) -> str:
                racks[table.racks("other")], strict=True)  # fmt: skip
     rows = zip(table.cable.tolist(), *labels(table), ends, table.kind.tolist(), table.length.tolist(),
                table.stock.tolist(), strict=True)  # fmt: skip
-    lines = [HEAD]
+    lines: list[Sequence[object]] = []
     for cable, one, other, (a, a_port, a_system, a_rack, b, b_port, b_system, b_rack), kind, run, order in rows:
         medium, product, _ = kinds[kind]
-        lines.append(
-            f"{name}-{cable + 1:0{width}d},{one} > {other},{other} > {one},"
-            f"{a},{a_port},{a_system},{a_rack},{b},{b_port},{b_system},{b_rack},"
-            f"{medium},{product},{numbers.get((kind, order), '')},"
-            f"{'' if run != run else f'{run:.1f}'},{'' if order != order else f'{order:g}'}"
-        )
-    return "\n".join(lines) + "\n"
+        lines.append((
+            f"{name}-{cable + 1:0{width}d}", f"{one} > {other}", f"{other} > {one}",
+            a, a_port, a_system, a_rack, b, b_port, b_system, b_rack,
+            medium, product, numbers.get((kind, order), ""),
+            "" if run != run else f"{run:.1f}", "" if order != order else f"{order:g}",
+        ))  # fmt: skip
+    return csv_text(HEAD, lines)
 
 
 def labels(table: CableTable) -> tuple[list[str], list[str]]:

@@ -9,6 +9,7 @@ from ...._version import __version__
 from ....plan.fabric.roles import is_routed
 from ....plan.model import FabricPlan, Plan
 from ....primitives.bundle import Bundle, File
+from ....primitives.tables import csv_text
 from ....primitives.templates import fill
 from .inventory import inventory_text
 from .names import named, reserved, served
@@ -57,8 +58,8 @@ def _dhcp_hosts(plan: Plan) -> str:
 
 def _subnets(plan: Plan) -> str:
     assert plan.networks is not None
-    rows = (f"{item.name},{item.role},{item.block},{item.gateway or ''},{item.hosts}" for item in plan.networks.subnets)
-    return "\n".join(["name,role,subnet,gateway,used", *rows]) + "\n"
+    rows = ((item.name, item.role, str(item.block), item.gateway or "", item.hosts) for item in plan.networks.subnets)
+    return csv_text(("name", "role", "subnet", "gateway", "used"), rows)
 
 
 def _kea(plan: Plan) -> str:

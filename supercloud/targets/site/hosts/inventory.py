@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
+from typing import Any
 
 from ....plan.model import Plan, RackPlan, ServerGroup
-from ....plan.network.model import NetworksPlan
+from ....plan.network.model import NetworksPlan, SwitchRun
 from ....primitives.nodes import HostRange
+from ....primitives.tables import yaml_text
 
 __all__ = ["inventory_text"]
 
@@ -17,62 +19,64 @@ def inventory_text(plan: Plan, head: str) -> str:
     """Groups by role, pool, rack and switch tier, with what tasks want to know as variables."""
     networks = plan.networks
     assert networks is not None
-    lines = [head, "all:", "  vars:", f"    cluster: {plan.name}", f"    domain: {plan.network.domain}", "  children:"]
-    lines += _group(4, "controllers", sorted({host.name for host in plan.scheduler.controllers}))
+    children: dict[str, Any] = {"controllers": _group(sorted({host.name for host in plan.scheduler.controllers}))}
     if plan.scheduler.database:
-        lines += _group(4, "database", [plan.scheduler.database.name])
-    lines += ["    nodes:", "      children:"]
-    for pool in plan.pools:
-        values: dict[str, str | int] = {"pool": pool.name, "machine": pool.machine.name, "accelerators": pool.per_node}
-        lines += _group(8, f"pool_{pool.name}", [_range(pool.hosts)], values)
+        children["database"] = _group([plan.scheduler.database.name])
+    children["nodes"] = {"children": {
+        _word(f"pool_{pool.name}"): _group(
+            [_range(pool.hosts)], {"pool": pool.name, "machine": pool.machine.name, "accelerators": pool.per_node})
+        for pool in plan.pools
+    }}  # fmt: skip
     if plan.servers:
-        lines += ["    storage:", "      children:"]
-        for group in plan.servers:
-            lines += _group(8, f"storage_{group.name}", [_range(group.hosts)], _server_values(networks, group))
+        children["storage"] = {"children": {
+            _word(f"storage_{group.name}"): _group([_range(group.hosts)], _server_values(networks, group))
+            for group in plan.servers
+        }}  # fmt: skip
     machines = [item for item in networks.machines if item.ours]
     if machines:
-        lines += ["    services:", "      children:"]
-        for machine in machines:
-            lines += _group(8, f"service_{machine.name}", [_range(machine.hosts)], {"service": machine.name})
-    lines += ["    bmcs:", "      children:"]
-    for run in networks.bmcs:
-        lines += _group(8, f"bmc_{run.of}", [_range(run.names)], {"pool": run.of})
+        children["services"] = {"children": {
+            _word(f"service_{item.name}"): _group([_range(item.hosts)], {"service": item.name}) for item in machines
+        }}  # fmt: skip
+    children["bmcs"] = {"children": {
+        _word(f"bmc_{run.of}"): _group([_range(run.names)], {"pool": run.of}) for run in networks.bmcs
+    }}  # fmt: skip
     if networks.switches:
-        lines += ["    switches:", "      children:"]
-        for fabric, runs in groupby(networks.switches, lambda run: run.fabric):
-            lines += [f"        fabric_{_word(fabric)}:", "          children:"]
-            for switches in runs:
-                hosts = [_range(switches.names(plane)) for plane in range(switches.planes)]
-                about: dict[str, str | int] = {"fabric": fabric, "tier": switches.tier.name}
-                about["model"] = switches.switch.name
-                if switches.system:
-                    about["network_system"] = switches.system.name
-                lines += _group(12, f"{fabric}_{switches.tier.name}", hosts, about)
-    if plan.layout:
-        racks = [rack for rack in plan.layout.racks if any(item.what == "node" for item in rack.items)]
-        lines += ["    racks:", "      children:"] if racks else []
-        for rack in racks:
-            lines += _group(8, f"rack_{rack.name}", list(_in_rack(plan, rack)))
-    return "\n".join(lines) + "\n"
+        children["switches"] = {"children": {
+            f"fabric_{_word(fabric)}": {"children": {
+                _word(f"{fabric}_{switches.tier.name}"): _switches(switches) for switches in runs
+            }}
+            for fabric, runs in groupby(networks.switches, lambda run: run.fabric)
+        }}  # fmt: skip
+    racks = (
+        [rack for rack in plan.layout.racks if any(item.what == "node" for item in rack.items)] if plan.layout else []
+    )
+    if racks:
+        children["racks"] = {"children": {_word(f"rack_{rack.name}"): _group(_in_rack(plan, rack)) for rack in racks}}
+    values = {"cluster": plan.name, "domain": plan.network.domain}
+    return f"{head}\n{yaml_text({'all': {'vars': values, 'children': children}})}"
 
 
-def _group(indent: int, name: str, hosts: Iterable[str], values: Mapping[str, str | int] | None = None) -> list[str]:
-    pad = " " * indent
-    lines = [f"{pad}{_word(name)}:", f"{pad}  hosts:", *(f"{pad}    {host}:" for host in hosts)]
-    if values:
-        lines += [f"{pad}  vars:", *(f"{pad}    {key}: {value}" for key, value in values.items())]
-    return lines
+def _switches(switches: SwitchRun) -> dict[str, Any]:
+    about = {"fabric": switches.fabric, "tier": switches.tier.name, "model": switches.switch.name}
+    if switches.system:
+        about["network_system"] = switches.system.name
+    return _group([_range(switches.names(plane)) for plane in range(switches.planes)], about)
 
 
-def _server_values(networks: NetworksPlan, group: ServerGroup) -> dict[str, str | int]:
+def _group(hosts: Iterable[str], values: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    found: dict[str, Any] = {"hosts": dict.fromkeys(hosts)}
+    return found | ({"vars": dict(values)} if values else {})
+
+
+def _server_values(networks: NetworksPlan, group: ServerGroup) -> dict[str, Any]:
     """What it serves, and under which name and addresses it is reached on each fabric."""
-    values: dict[str, str | int] = {"storage": group.storage, "role": group.role, "machine": group.machine.name}
+    values: dict[str, Any] = {"storage": group.storage, "role": group.role, "machine": group.machine.name}
     for item in networks.servers:
         if item.name == group.name:
             key = _word(item.fabric)
-            values[f"{key}_name"] = '"{{ inventory_hostname }}-' + item.fabric + '"'
+            values[f"{key}_name"] = "{{ inventory_hostname }}-" + item.fabric
             values[f"{key}_ports"] = item.ports
-            values[f"{key}_cidrs"] = "[" + ", ".join(map(str, item.blocks)) + "]"
+            values[f"{key}_cidrs"] = [str(block) for block in item.blocks]
     return values
 
 

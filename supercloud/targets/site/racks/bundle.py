@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Iterable, Sequence
-
-import yaml
 
 from ....plan.document import document
 from ....plan.model import Plan
 from ....primitives.bundle import Bundle, File
 from ....primitives.quantity import Mass, Power
+from ....primitives.tables import csv_text, yaml_text
 from ...pictures import Things, elevations
 from .text import elevations_text
 
@@ -23,28 +20,20 @@ def render(plan: Plan) -> Bundle:
     """Racks, what is in them, circuits, cooling zones, and pictures."""
     things = Things(plan)
     files: dict[str, File | str] = {
-        "circuits.csv": _table(("rack", "pdu", "product", "feed", "carries_kw", "load_kw", "load_after_loss_kw"),
+        "circuits.csv": csv_text(("rack", "pdu", "product", "feed", "carries_kw", "load_kw", "load_after_loss_kw"),
                                      _circuits(plan, things)),
-        "contents.csv": _table(("rack", "unit", "units", "what", "name", "product"), _contents(plan, things)),
-        "cooling.csv": _table(("zone", "cdu", "needed", "spare", "racks"), _zones(plan)),
+        "contents.csv": csv_text(("rack", "unit", "units", "what", "name", "product"), _contents(plan, things)),
+        "cooling.csv": csv_text(("zone", "cdu", "needed", "spare", "racks"), _zones(plan)),
         "elevations.svg": elevations(plan).alone(),
         "elevations.txt": elevations_text(plan, things),
         "facility.yaml": _facility(plan),
-        "racks.csv": _table(
+        "racks.csv": csv_text(
             ("rack", "row", "column", "kind", "type", "units", "used", "kw", "weight_kg", "headroom_kw", "zone"),
             _racks(plan),
         ),
-        "rows.csv": _table(("row", "racks", "kw", "limit_kw", "headroom_kw"), _rows(plan)),
+        "rows.csv": csv_text(("row", "racks", "kw", "limit_kw", "headroom_kw"), _rows(plan)),
     }  # fmt: skip
     return Bundle(files)
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(head)
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 def _kw(power: Power | None) -> object:
@@ -119,4 +108,4 @@ def _zones(plan: Plan) -> Iterable[Sequence[object]]:
 def _facility(plan: Plan) -> str:
     facility = document(plan).facility
     data = facility.model_dump(mode="json") if facility else {}
-    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=118)
+    return yaml_text(data)

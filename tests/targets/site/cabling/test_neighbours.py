@@ -202,7 +202,7 @@ def test_ends_of_a_split_port_are_told_apart(
     bundle = render(plan, "cabling")
     assert f",{first[0]}," in bundle["compute.csv"]
     types = bundle["netbox/5-device-types/nvidia-sn5600.yaml"]
-    assert f"name: '{first[0]}'" in types and f",{leaf},dcim.interface,{first[0]}," in bundle["netbox/7-cables.csv"]
+    assert f"name: {first[0]}\n" in types and f",{leaf},dcim.interface,{first[0]}," in bundle["netbox/7-cables.csv"]
 
 
 def _same(plan: Plan, one: str, other: str) -> bool:

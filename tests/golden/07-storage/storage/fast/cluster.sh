@@ -19,3 +19,9 @@ done
 weka cluster start-io
 weka fs group create default
 weka fs create fast default 1048576GiB
+
+# Every new cluster has the user admin with the password admin. The new one is asked for, so that no list of processes shows it.
+if ! weka user passwd --username admin --current-password admin; then
+    echo "the password of admin is still that of every new cluster: change it with 'weka user passwd' now" >&2
+    exit 1
+fi
