@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError
+from . import private
 from .filesystems import is_shared
 
 __all__ = ["Database", "checksum", "state_folder", "unchecked"]
@@ -49,12 +50,9 @@ class Database:
         """Why nothing can be written; None where it can."""
         self._lock = threading.RLock()
         with self._said():
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            except OSError as error:
-                raise StoreError(
-                    f"{path.parent}: {error.strerror}; set SUPERCLOUD_STATE to a folder you can write"
-                ) from None
+            private.require_own(path.parent)
+            with contextlib.suppress(OSError):  # said better below
+                private.make_file(path)
             try:
                 self._open(migrations)
             except sqlite3.OperationalError as error:
