@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from .options import Json, SpecFile, plan_of
-from .output import columns, findings, note, result
+from .output import columns, findings, note, plain_json, result
 
 if TYPE_CHECKING:
     from ..plan.model import Plan
@@ -21,7 +21,7 @@ def plan(spec: SpecFile, as_json: Json = False) -> None:
     if as_json:
         from ..plan.document import document
 
-        typer.echo(document(decided).model_dump_json(indent=1))
+        typer.echo(plain_json(document(decided).model_dump_json(indent=1)))
     else:
         from ..plan.summary import rows
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .output import note
+from .output import note, result
 from .submit import EngineName, Via
+
+if TYPE_CHECKING:
+    from threading import Event
+
+    from ..jobs.broker.loop import Reporter
+    from ..jobs.store import Store
 
 EPILOG = "Example: supercloud serve fleet.yaml · next: supercloud submit job.yaml --on fleet.yaml"
 
@@ -23,11 +29,16 @@ def serve(
         float | None, typer.Option(min=1, help="Seconds of silence after which a cluster's work starts elsewhere.")
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Look once, and end.")] = False,
+    as_unit: Annotated[
+        bool, typer.Option("--unit", help="Print a systemd unit that serves with these options, nothing more.")
+    ] = False,
 ) -> None:
-    """Give held jobs to clusters as they have room; move what waits; start anew what was lost. Ends with Ctrl-C."""
-    import time
+    """Give held jobs to clusters as they have room; move what waits; start anew what was lost.
 
-    from ..jobs import api
+    It goes on through outages of engines and of the job store, and says each of them once. SIGTERM and Ctrl-C end it.
+    """
+    from ..errors import InputError
+    from ..jobs.broker import loop
     from ..jobs.broker.serve import Broker, lock
     from ..jobs.fleet import Fleet
     from .place import where_of
@@ -36,17 +47,55 @@ def serve(
     where = where_of(on, live=False)
     connection = connection_of(where, engine, via)
     fleet = where if isinstance(where, Fleet) else fleet_of_one(where, connection)
-    store = api.default_store()
-    with lock(store.folder):
-        broker = Broker(store, fleet, move_after=move_after, lost_after=lost_after, say=note)
-        if not broker.fleet.clusters:
-            from ..errors import InputError
-
-            raise InputError(
-                f"{on}: no cluster says how it is reached; write connect: {{engine: slurm, via: ssh:HOST}}"
-            )
-        while True:
-            broker.step()
+    if not any(cluster.member.connect for cluster in fleet.clusters):
+        raise InputError(f"{on}: no cluster says how it is reached; write connect: {{engine: slurm, via: ssh:HOST}}")
+    if as_unit:
+        options = {"--engine": engine, "--via": via, "--every": every, "--move-after": move_after,
+                   "--lost-after": lost_after}  # fmt: skip
+        _print_unit(fleet.spec.name, on, {name: str(value) for name, value in options.items() if value is not None})
+        return
+    with loop.until_asked() as ended:
+        reporter = loop.Reporter(note)
+        store = _opened(reporter, ended)
+        if store is None:
+            return
+        with lock(store.folder):
+            broker = Broker(store, fleet, move_after=move_after, lost_after=lost_after,
+                            say=note if once else reporter.say)  # fmt: skip
             if once:
+                broker.step()
                 return
-            time.sleep(every)
+            reporter.say(f"serving {fleet.spec.name} from {store.folder}")
+            loop.run(broker, every, reporter, ended)
+        reporter.say("asked to end: ended")
+
+
+def _opened(reporter: Reporter, ended: Event) -> Store | None:
+    """The store, looked through for damage; waited for while it is locked. None where the end was asked for before."""
+    from ..jobs.database import StoreLocked
+    from ..jobs.store import default_store
+
+    while not ended.is_set():
+        try:
+            store = default_store()
+            store.check()
+            return store
+        except StoreLocked as error:
+            reporter.say(f"warning: {error}")
+    return None
+
+
+def _print_unit(name: str, on: Path, options: dict[str, str]) -> None:
+    import os
+    import sys
+
+    from ..jobs.broker.unit import unit
+    from ..jobs.database import state_folder
+
+    words = [word for pair in options.items() for word in pair]
+    environment = {"SUPERCLOUD_STATE": str(state_folder().absolute()), "PYTHONUNBUFFERED": "1"}
+    environment |= {key: os.environ[key] for key in ("SUPERCLOUD_SECRETS", "SUPERCLOUD_CATALOG", "KUBECONFIG", "PATH")
+                    if key in os.environ}  # fmt: skip
+    result(unit(name, [sys.executable, "-m", "supercloud", "serve", str(on.absolute()), *words], environment).rstrip())
+    note(f"next: supercloud serve {on} --unit > ~/.config/systemd/user/supercloud-{name}.service && "
+         f"systemctl --user enable --now supercloud-{name}.service")  # fmt: skip

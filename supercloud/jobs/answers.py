@@ -100,6 +100,7 @@ def _problems(value: Any, shape: Shape, path: str) -> Iterator[str]:
     elif not isinstance(value, dict):
         yield _problem(value, "an object", path)
     else:
+        assert isinstance(shape, Mapping)
         for name, inner in shape.items():
             item = value.get(name)
             if item is not None or isinstance(inner, Needed):

@@ -18,15 +18,20 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError
+from . import private
 from .filesystems import is_shared
 
-__all__ = ["Database", "checksum", "state_folder", "unchecked"]
+__all__ = ["Database", "StoreLocked", "checksum", "state_folder", "unchecked"]
 
 # Bytes: up to the first a file is checked whole whenever it is opened, up to the second after an end that was not
 # clean; beyond, ``serve`` and ``store check`` do it, for lists must come quickly.
 _SMALL, _LARGE = 2 << 20, 64 << 20
 _UNWRITABLE = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN")
 _PATIENCE = 10.0  # seconds another process may keep the write lock before we give up
+
+
+class StoreLocked(StoreError):
+    """Another process has been writing for long: it will have ended some time."""
 
 
 def state_folder() -> Path:
@@ -49,12 +54,9 @@ class Database:
         """Why nothing can be written; None where it can."""
         self._lock = threading.RLock()
         with self._said():
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            except OSError as error:
-                raise StoreError(
-                    f"{path.parent}: {error.strerror}; set SUPERCLOUD_STATE to a folder you can write"
-                ) from None
+            private.require_own(path.parent)
+            with contextlib.suppress(OSError):  # said better below
+                private.make_file(path)
             try:
                 self._open(migrations)
             except sqlite3.OperationalError as error:
@@ -194,7 +196,9 @@ class Database:
         try:
             yield
         except sqlite3.Error as error:
-            raise StoreError(_sentence(self.path, error)) from error
+            name = getattr(error, "sqlite_errorname", "") or ""
+            kind = StoreLocked if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) else StoreError
+            raise kind(_sentence(self.path, error)) from error
 
 
 def checksum(*values: object) -> int:

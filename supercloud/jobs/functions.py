@@ -8,9 +8,14 @@ The function is found by its module and name there, so it must be importable, or
 submits under ``if __name__ == "__main__":`` only; with ``cloudpickle`` installed on both sides any function will do.
 There, and in an image, is Python of the same release; nothing of ours need be.
 
-Arguments and results are pickled, so a result is as trusted as whoever can write it: it lies in a file that only the
-user's jobs write, and on Kubernetes comes with what its pods print, which is up to everybody who may execute programs
-in the tenant's namespace.
+Arguments travel in a variable of the job's environment, which other users of a node cannot read, and lie in the job's
+script or object: who may read those may read them.
+
+Arguments and results are pickled, and reading a pickle runs what it says: a result is as trusted as whoever can write
+it. On this machine and under Slurm it is a file in a folder that only the user may write, and one that does not belong
+to who submitted the job is refused. On Kubernetes it comes with what the job's pods print, which is up to everybody who
+may create pods or execute programs in the tenant's namespace: share a namespace only with people whom you would let run
+programs as yourself.
 """
 
 from __future__ import annotations
@@ -42,7 +47,7 @@ from .store import Store
 
 __all__ = ["Call", "Executor", "RemoteTraceback"]
 
-_MOST = 96_000  # characters of arguments: they travel in the command, which the system holds below 128 KiB
+_MOST = 96_000  # characters of arguments: they travel in a variable, which the system holds below 128 KiB
 
 
 class Call(Job):
@@ -93,7 +98,8 @@ class Executor:
         job = JobSpec.model_validate(
             {"accelerators": {"count": 0}} | self._fields
             | {"name": self._name or _name(function),
-               "command": [self._python, "-c", _remote(), packed(function, args, kwargs)]}
+               "command": [self._python, "-c", _remote()],
+               "env": {**self._fields.get("env", {}), remote.CALL: packed(function, args, kwargs)}}
         )  # fmt: skip
         held = submit(job, self._where, engine=self._engine, store=self._store, catalog=self._catalog)
         call = Call(held.record, held.store)
@@ -125,7 +131,7 @@ class Executor:
 
 
 def packed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """A call as one word of a command line."""
+    """A call as one word."""
     module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
     paths = [path for path in sys.path if path]
     if module and module != "__main__" and name and "<" not in name:

@@ -1,4 +1,4 @@
-"""What runs where a function was sent to: ``python -c THIS CALL``. Rank 0 leaves the result.
+"""What runs where a function was sent to: ``python -c THIS``, the call in SUPERCLOUD_CALL. Rank 0 leaves the result.
 
 It goes there as a text, so it imports nothing but the standard library.
 """
@@ -17,8 +17,10 @@ import zlib
 from functools import reduce
 from typing import Any
 
-__all__ = ["LOG", "MARK", "READING", "SCRIPT", "RemoteTraceback", "main"]
+__all__ = ["CALL", "LOG", "MARK", "READING", "SCRIPT", "RemoteTraceback", "main"]
 
+CALL = "SUPERCLOUD_CALL"
+"""The function with its arguments, packed: a variable, because everybody may read the arguments of processes."""
 LOG = "SUPERCLOUD_RESULT_LOG"
 """Set where no file outlives the job, which otherwise SUPERCLOUD_RESULT names: it prints what it leaves."""
 MARK = "supercloud-result"
@@ -100,7 +102,7 @@ def _leave(data: bytes) -> None:
     with contextlib.suppress(FileExistsError):
         os.makedirs(os.path.dirname(path), exist_ok=True)
     new = f"{path}.{os.getpid()}"
-    with open(new, "wb") as file:
+    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
@@ -119,4 +121,4 @@ def _print(data: bytes) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(os.environ.pop(CALL)))

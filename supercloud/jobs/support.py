@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..errors import Finding, SpecError
 from ..spec import JobSpec
+from .remote import CALL
 from .secrets import NAME
 from .shebang import interpreter
 
@@ -32,7 +33,7 @@ def check(job: JobSpec) -> None:
         findings.append(Finding("job-image", "error", "image", f"{job.image!r} is no image",
                                 "write it as registry/name:tag, or the path of a file"))  # fmt: skip
     for name in job.env:
-        if name.startswith(("SUPERCLOUD_", "SLURM_")):
+        if name.startswith(("SUPERCLOUD_", "SLURM_")) and name != CALL:
             findings.append(Finding("job-env", "error", f"env.{name}", "is set by the engine", "take another name"))
     if job.command and (job.command[0].startswith("-") or not job.command[0]):
         findings.append(Finding("job-command", "error", "command[0]", f"{job.command[0]!r} is no program",

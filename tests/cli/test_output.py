@@ -1,37 +1,60 @@
-"""The order of what the command line prints, where both streams go into one pipe."""
+"""Nothing that a scheduler, a file or a name says is obeyed by the terminal of who reads it."""
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-from samples import ROOT
 
-MINIMAL = "examples/01-minimal/cluster.yaml"
+from supercloud.cli import output
+from supercloud.errors import Finding, InputError, WorkError
+from supercloud.jobs.states import State
+from supercloud.jobs.store import Store
+from supercloud.jobs.submission import Status
 
-
-def run_in_a_pipe(*arguments: str) -> list[str]:
-    """The lines of a command whose stdout and stderr share a pipe, in the environment of a new user."""
-    command = [sys.executable, "-m", "supercloud", *arguments]
-    ran = subprocess.run(command, cwd=ROOT, env={"PATH": "/usr/bin:/bin"}, stdout=-1, stderr=-2, text=True, timeout=60)
-    return ran.stdout.splitlines()
-
-
-@pytest.mark.parametrize(
-    "verb", [("plan", MINIMAL), ("catalog", "machines"), ("place", "examples/01-minimal/job.yaml", "--on", MINIMAL)]
-)
-def test_messages_come_after_the_results_that_were_printed_before_them(verb: tuple[str, ...]) -> None:
-    lines = run_in_a_pipe(*verb)
-    assert len(lines) > 1 and "next:" in lines[-1], lines
+EVIL = "a\x1b]0;title\x07\x1b[2J\r\x9b1mb\x7f\u202ec\x08"
+OBEYED = [sign for sign in EVIL if not sign.isalnum() and sign not in "]0;[2"]
 
 
-def test_an_error_comes_after_the_results_that_were_printed_before_it() -> None:
-    program = """
-from supercloud.cli.output import fail, result
-from supercloud.errors import InputError
-result("a result")
-fail(InputError("an error"))
-"""
-    ran = subprocess.run([sys.executable, "-c", program], env={}, stdout=-1, stderr=-2, text=True, timeout=60)
-    assert ran.stdout.splitlines() == ["a result", "supercloud: an error"]
+def said(capsys: pytest.CaptureFixture[str]) -> str:
+    printed = capsys.readouterr()
+    text = printed.out + printed.err
+    assert text and not set(text) & set(OBEYED), ascii(text)
+    return text
+
+
+def test_control_characters_are_shown_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
+    for call in (lambda: output.result(EVIL), lambda: output.note(EVIL),
+                 lambda: output.fail(WorkError(EVIL)),
+                 lambda: output.fail(InputError(EVIL, [Finding("x", "error", EVIL, EVIL, EVIL)])),
+                 lambda: output.findings([Finding("x", "note", EVIL, EVIL)]),
+                 lambda: output.result("\n".join(output.columns([[EVIL, "x"], ["y", EVIL]])))):  # fmt: skip
+        call()
+        assert "\\x1b]0;title\\x07" in said(capsys)
+
+
+def test_what_people_write_stays(capsys: pytest.CaptureFixture[str]) -> None:
+    output.result("größe\t8 × h100 → 東京\nnext")
+    assert capsys.readouterr().out == "größe\t8 × h100 → 東京\nnext\n"
+    assert output.columns([["a\nb", "c"]]) == ["a\\nb  c"], "a cell is one line"
+
+
+def test_json_stays_the_same_json(capsys: pytest.CaptureFixture[str]) -> None:
+    output.result_json({EVIL: [EVIL, "größe\n"]})
+    assert json.loads(said(capsys)) == {EVIL: [EVIL, "größe\n"]}
+
+
+def test_the_answer_of_a_scheduler_and_an_unknown_key(tmp_path: Path) -> None:
+    with Store(tmp_path / "state") as store:
+        record, _ = store.record(key="k", name="job", spec="{}", fleet="f", held=True)
+        store.observe({record.id: Status(State.FAILED, 1, EVIL)})
+    (tmp_path / "spec.yaml").write_text('name: a\n"pools\\e[2J": 1\n')
+    for words in (["jobs"], ["plan", "spec.yaml"], ["catalog", "up\x1b[2J"]):
+        command = [sys.executable, "-m", "supercloud", *words]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path,
+                              env={**os.environ, "SUPERCLOUD_STATE": str(tmp_path / "state")})  # fmt: skip
+        assert not set(done.stdout + done.stderr) & set(OBEYED), ascii(done.stdout + done.stderr)

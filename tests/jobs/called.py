@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
+from pathlib import Path
 
 
 class OnlyHere(Exception):
@@ -27,6 +30,16 @@ def fail_oddly() -> None:
 
 def end() -> None:
     os._exit(7)
+
+
+def packed_arguments() -> list[str]:
+    """What looks like a packed call among the arguments of all processes, or is left in the variables of this one."""
+    found = [name for name in os.environ if name == "SUPERCLOUD_CALL"]
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = path.read_text(errors="replace").split("\0")
+            found += [word for word in words if re.fullmatch("eJ[A-Za-z0-9_-]{40,}=*", word)]
+    return found
 
 
 def echo(text: str) -> str:

@@ -45,8 +45,8 @@ def test_it_is_counted_from_the_present(job: Make, ahead: int) -> None:
 def test_this_machine_waits_for_it(job: Make, store: Store) -> None:
     hour = int(time.time() // 3600)
     asked = job(accelerators={"count": 8}, time_limit="30 min", deadline="30 h", place={"minimize": "carbon"})
-    later = api.submit(asked, plan_of("a", hours=clean_at(hour + 5)), store=store)
-    now = api.submit(job(), plan_of("a"), store=store)
+    later = api.submit(asked, plan_of("a", hours=clean_at(hour + 5)), engine="local", store=store)
+    now = api.submit(job(), plan_of("a"), engine="local", store=store)
     assert now.wait(20) is State.COMPLETED
     assert later.state() is State.QUEUED and later.record.reason == "it is to begin later"
     later.cancel()

@@ -38,12 +38,13 @@ def run(tmp_path: Path) -> Iterator[Run]:
     (tmp_path / "job.yaml").write_text(JOB)
     (tmp_path / "bin").mkdir()
     env = {**os.environ, "SUPERCLOUD_STATE": str(tmp_path / "state"), "HOME": str(tmp_path),
-           "PATH": f"{tmp_path}/bin:/usr/bin:/bin"}  # fmt: skip
+           "PATH": f"{tmp_path}/bin"}  # fmt: skip
     env.pop("KUBECONFIG", None)
 
-    def call(*words: str) -> subprocess.CompletedProcess[str]:
+    def call(*words: str, path: str = "") -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "supercloud", *words]
-        return subprocess.run(command, capture_output=True, text=True, env=env, cwd=tmp_path)
+        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path,
+                              env={**env, "PATH": path or env["PATH"]})  # fmt: skip
 
     yield call
     end_everything(tmp_path / "state")
@@ -59,7 +60,7 @@ def test_a_cluster_that_is_not_reached_is_an_error_that_says_how(run: Run, kind:
 
 def test_the_clusters_own_scheduler_is_asked_where_nothing_is_said(run: Run, tmp_path: Path) -> None:
     program = tmp_path / "bin/sbatch"
-    program.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/asked\ncat >/dev/null\necho 41\n')
+    program.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/asked\n/bin/cat >/dev/null\necho 41\n')
     program.chmod(0o755)
     done = run("submit", "job.yaml", "--on", "slurm.yaml", "--json")
     assert done.returncode == 0, done.stderr
@@ -68,9 +69,9 @@ def test_the_clusters_own_scheduler_is_asked_where_nothing_is_said(run: Run, tmp
 
 
 def test_what_is_simulated_says_so(run: Run) -> None:
-    done = run("submit", "job.yaml", "--on", "slurm.yaml", "--engine", "local")
+    done = run("submit", "job.yaml", "--on", "slurm.yaml", "--engine", "local", path=os.environ["PATH"])
     assert done.returncode == 0 and "simulated on this machine: nothing is sent to own" in done.stderr
-    assert "simulated on this machine" in run("wait", "1").stderr
+    assert "simulated on this machine" in run("wait", "1", path=os.environ["PATH"]).stderr
 
 
 def test_python_asks_the_clusters_own_scheduler_too(plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

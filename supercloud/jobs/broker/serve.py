@@ -20,6 +20,7 @@ from ..fleet import Cluster, Fleet, Sees, Watch
 from ..money import promise
 from ..placement import Placement
 from ..power import watts
+from ..private import require_own
 from ..reconcile import hand_over, in_hand, reconcile
 from ..records import JobRecord
 from ..spending import spent
@@ -41,7 +42,7 @@ _AVOID = 60.0  # seconds for which a cluster that refused a job is not asked aga
 @contextlib.contextmanager
 def lock(folder: Path) -> Iterator[None]:
     """Be the one broker of a store; a second one is told so at once."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    require_own(folder)
     with open(folder / "broker.lock", "a+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

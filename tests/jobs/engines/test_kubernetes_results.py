@@ -13,6 +13,7 @@ from jobs import called
 
 from supercloud.jobs.engines.kubernetes.logs import Spool
 from supercloud.jobs.functions import _remote, packed
+from supercloud.jobs.remote import CALL
 
 
 class Logs:
@@ -35,7 +36,8 @@ class Logs:
 def ran(function: Any, *args: Any, epoch: int = 1, key: str = "k1", rank: str = "0", before: str = "") -> str:
     """What a pod prints that calls a function."""
     env = {"SUPERCLOUD_RESULT_LOG": "1", "SUPERCLOUD_EPOCH": str(epoch), "SUPERCLOUD_JOB_KEY": key, "RANK": rank}
-    words = [sys.executable, "-c", _remote(), packed(function, args, {})]
+    env[CALL] = packed(function, args, {})
+    words = [sys.executable, "-c", _remote()]
     done = subprocess.run(words, env={"PATH": "/usr/bin:/bin", **env}, capture_output=True, text=True, timeout=60)
     return before + done.stdout
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ...private import make_folder
+
 __all__ = ["Notes", "ROLE", "Ref", "object_name"]
 
 ROLE = "workers"
@@ -72,7 +74,8 @@ class Notes:
     def write(self, key: str, ref: Ref) -> None:
         """Remember it; whoever dies meanwhile leaves nothing half written."""
         place = self.folder(key)
-        place.mkdir(parents=True, exist_ok=True)
+        make_folder(self._folder)
+        make_folder(place)
         new = place / "ref.new"
         new.write_text(str(ref))
         new.replace(place / "ref")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ....errors import EngineError
-from ... import helper
+from ... import helper, private
 from ...environment import job_env, port_of
 from ...retries import retried
 from ...shebang import interpreter
@@ -150,7 +150,7 @@ class LocalEngine:
 
     def read_result(self, key: str, offset: int) -> bytes:
         """What it left in the file that SUPERCLOUD_RESULT names."""
-        return _piece(result_of(self.folder, key), offset)
+        return private.read_own(result_of(self.folder, key), offset, _PIECE)
 
 
 def _piece(path: Path, offset: int) -> bytes:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ...combining import combined
 from ...database import Database
+from ...private import make_folder
 from ...processes import boot
 from ...states import State
 from ...submission import Status, Submission
@@ -112,6 +113,7 @@ class Queue:
     """The list, in ``queue.db`` of the local engine's folder."""
 
     def __init__(self, folder: Path):
+        make_folder(folder)
         self._database = Database(folder / "queue.db", _MIGRATIONS)
         self.writing = self._database.writing
 

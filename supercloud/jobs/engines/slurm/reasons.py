@@ -58,7 +58,8 @@ _REFUSED = {
     "Node count specification invalid": "ask for fewer nodes",
     "Requested time limit is invalid": "set a shorter time_limit",
     "Unable to contact slurm controller": "try again when the controller answers",
-    "Could not establish a configuration source": "run this where Slurm's commands are configured",
+    "Could not establish a configuration source": "run this where Slurm's commands are configured, or say how the "
+    "cluster is reached: --via ssh:LOGIN_HOST or --via https://CONTROLLER:6820; --engine local simulates it here",
 }
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ....errors import EngineError
-from ... import helper, web
+from ... import helper, private, web
 from ...answers import Shape, parsed
 from ...engine import Unsure
 from ...secrets import values
@@ -161,7 +161,8 @@ class RestSpool(Shared):
         """Under the lock, which ends with this process: the service may have got it nevertheless, and is asked."""
         path = self.folder / submission.key / "script"
         try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            private.make_folder(self.folder)
+            private.make_folder(path.parent)
             helper.install(self.folder / helper.NAME)
             path.write_text(submission.stdin)
             with open(path, "rb") as script:

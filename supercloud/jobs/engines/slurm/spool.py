@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ....errors import EngineError
-from ... import helper
+from ... import helper, private
 from ...submission import Submission
 from .runner import Answer, Runner, Ssh
 
@@ -61,7 +61,8 @@ class Shared:
         """The script comes from a file that is locked while sbatch has it open: the lock outlives this process."""
         path = self.folder / submission.key / "script"
         try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            private.make_folder(self.folder)
+            private.make_folder(path.parent)
             helper.install(self.folder / helper.NAME)
             path.write_text(submission.stdin)
             with open(path, "rb") as stdin:
@@ -93,6 +94,8 @@ class Shared:
 
     def read(self, key: str, name: str, offset: int) -> bytes:
         """From the file."""
+        if name == "result":
+            return private.read_own(self.folder / key / name, offset, _PIECE)
         try:
             with open(self.folder / key / name, "rb") as file:
                 file.seek(offset)
@@ -134,7 +137,18 @@ _FORGET = """\
 for key; do flock -n ".supercloud/slurm/$key/lock" rm -f ".supercloud/slurm/$key/begun"; done 2>/dev/null
 :
 """
-_READ = 'cd "$HOME" && tail -c "+$2" ".supercloud/slurm/$1" 2>/dev/null | head -c "$3"'
+# A result is read only where it is a file of the user's own.
+_READ = """\
+cd "$HOME" || exit 74
+file=.supercloud/slurm/$1
+case $1 in
+*/result)
+    [ -e "$file" ] || exit 0
+    [ -n "$(find "$file" -prune -type f -user "$(id -u)" 2>/dev/null)" ] || exit 77
+    ;;
+esac
+tail -c "+$2" "$file" 2>/dev/null | head -c "$3"
+"""
 
 
 class Remote:
@@ -180,7 +194,11 @@ class Remote:
 
     def read(self, key: str, name: str, offset: int) -> bytes:
         """From the file there."""
-        return self.runner.raw(_sh(_READ, f"{key}/{name}", str(offset + 1), str(_PIECE))).stdout
+        done = self.runner.raw(_sh(_READ, f"{key}/{name}", str(offset + 1), str(_PIECE)))
+        if done.returncode == 77:
+            raise EngineError(f"{self.runner.host}: ~/.supercloud/slurm/{key}/{name} is not read: it does not belong "
+                              "to who submitted the job")  # fmt: skip
+        return done.stdout
 
 
 def _sh(text: str, *arguments: str) -> tuple[str, ...]:

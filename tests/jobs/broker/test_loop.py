@@ -1,0 +1,141 @@
+"""The broker as a service: outages, odd answers, a locked store and SIGTERM."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from jobs.waiting import end_everything, eventually
+
+from supercloud.errors import EngineError, StoreError
+from supercloud.jobs.broker.loop import Reporter, run
+from supercloud.jobs.broker.unit import unit
+
+FLEET = "name: company\nclusters: [{spec: own.yaml, connect: {engine: local}}]\n"
+CLUSTER = """\
+name: own
+site: {kind: onprem, location: stockholm}
+scheduler: {kind: slurm, version: "22.05"}
+pools: [{name: train, machine: dgx-h100, nodes: 1}]
+"""
+STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d "
+
+
+class Story:
+    """A broker to which these things happen, step by step."""
+
+    def __init__(self, *steps: Callable[[], object]):
+        self.steps = list(steps)
+        self.ended = threading.Event()
+
+    def step(self) -> int:
+        happens = self.steps.pop(0)
+        if not self.steps:
+            self.ended.set()
+        happens()
+        return 0
+
+
+def told(*steps: Callable[[], object], reporter: Reporter | None = None, lines: list[str] | None = None) -> list[str]:
+    lines = [] if lines is None else lines
+    story = Story(*steps)
+    run(story, 0.0, reporter or Reporter(lines.append), story.ended)
+    assert not story.steps, "it went on to the end"
+    assert all(re.match(STAMP, line) for line in lines), lines
+    return [re.sub(STAMP, "", line) for line in lines]
+
+
+def raising(error: Exception) -> Callable[[], object]:
+    def step() -> None:
+        raise error
+
+    return step
+
+
+def test_an_outage_is_said_once_and_that_it_is_over() -> None:
+    down = raising(StoreError("the store is locked"))
+    assert told(down, down, down, int, int, down) == [
+        "warning: the store is locked", "over: the store is locked", "warning: the store is locked"]  # fmt: skip
+
+
+def test_warnings_of_one_engine_do_not_hide_those_of_another() -> None:
+    lines: list[str] = []
+    reporter = Reporter(lines.append)
+
+    def step(*names: str) -> Callable[[], object]:
+        return lambda: [reporter.say(f"warning: {name} is silent") for name in names] and reporter.say("job 1 goes on")
+
+    assert told(step("a"), step("a", "b"), step("b"), reporter=reporter, lines=lines) == [
+        "warning: a is silent", "job 1 goes on", "warning: b is silent", "job 1 goes on", "job 1 goes on",
+        "over: a is silent"]  # fmt: skip
+
+
+@pytest.mark.parametrize("error", [KeyError("jobs"), TypeError("odd"), EngineError("odd"), OSError(28, "full")])
+def test_it_goes_on_after_any_error(error: Exception) -> None:
+    lines = told(raising(error), raising(error), int)
+    assert lines[0].startswith("warning: ") and lines[-1].startswith("over: ")
+    assert sum(line.startswith("warning: ") for line in lines) == 1
+
+
+def test_a_locked_store_and_sigterm(tmp_path: Path) -> None:
+    for name, text in (("fleet", FLEET), ("own", CLUSTER), ("job", "{name: a, command: ['true'], time_limit: 1 min}")):
+        (tmp_path / f"{name}.yaml").write_text(text)
+    env = {**os.environ, "SUPERCLOUD_STATE": str(tmp_path / "state")}
+    submit = [sys.executable, "-m", "supercloud", "submit", "job.yaml", "--on", "fleet.yaml"]
+    assert subprocess.run(submit, cwd=tmp_path, env=env, capture_output=True).returncode == 0
+    other = sqlite3.connect(tmp_path / "state/jobs.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")  # somebody writes and does not end
+    log = tmp_path / "log"
+    program = ("from supercloud.jobs import database; database._PATIENCE = 0.05; from supercloud.cli import main; "
+               "import sys; sys.argv[0] = 'supercloud'; main()")  # fmt: skip
+    with open(log, "wb") as out:
+        served = subprocess.Popen([sys.executable, "-c", program, "serve", "fleet.yaml", "--every", "0.05"],
+                                  cwd=tmp_path, env=env, stdout=out, stderr=out)  # fmt: skip
+    try:
+        eventually(lambda: "is locked" in log.read_text(), 60)
+        other.execute("ROLLBACK")
+        other.close()
+        eventually(lambda: "goes to own" in log.read_text() and "over:" in log.read_text(), 60)
+        assert log.read_text().count("warning: ") == 1, "said once"
+        assert served.poll() is None
+        served.send_signal(signal.SIGTERM)
+        assert served.wait(60) == 0, log.read_text()
+        lines = log.read_text().splitlines()
+        assert "Traceback" not in log.read_text() and all(re.match(STAMP, line) for line in lines)
+        assert lines[-1].endswith("asked to end: ended")
+    finally:
+        served.kill()
+        served.wait()
+        end_everything(tmp_path / "state")
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed here")
+def test_the_unit_is_one_that_systemd_takes(tmp_path: Path) -> None:
+    folder = tmp_path / 'a "folder" of 100% $HOME'
+    folder.mkdir()
+    for name, text in (("fleet", FLEET), ("own", CLUSTER)):
+        (folder / f"{name}.yaml").write_text(text)
+    command = [sys.executable, "-m", "supercloud", "serve", str(folder / "fleet.yaml"), "--unit", "--every", "2"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    path = tmp_path / "supercloud-company.service"
+    path.write_text(done.stdout)
+    verified = subprocess.run(["systemd-analyze", "verify", str(path)], capture_output=True, text=True,
+                              env={**os.environ, "SYSTEMD_LOG_LEVEL": "warning"})  # fmt: skip
+    assert verified.returncode == 0 and not verified.stderr, verified.stderr
+    assert "--every 2.0" in done.stdout and "100%% $$HOME" in done.stdout
+
+
+def test_words_of_a_unit_are_what_systemd_reads() -> None:
+    text = unit("a", ["/bin/x", "a b", 'say "hi"', "100%", "$HOME", "back\\slash"], {"A": "b c$"})
+    assert 'ExecStart=/bin/x "a b" "say \\"hi\\"" 100%% $$HOME "back\\\\slash"' in text
+    assert 'Environment="A=b c$"' in text

@@ -1,0 +1,83 @@
+"""What lies in the state folder is trusted, so only its user may write it, and read it."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+
+import pytest
+from jobs import called
+
+from supercloud.errors import EngineError, StoreError
+from supercloud.jobs import Executor, private
+from supercloud.jobs.broker.serve import lock
+from supercloud.jobs.engines.local.runs import result_of
+from supercloud.jobs.engines.slurm.runner import Here
+from supercloud.jobs.engines.slurm.spool import Shared
+from supercloud.jobs.functions import packed
+from supercloud.jobs.store import Store
+from supercloud.plan.model import Plan
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_files_of_the_store_are_for_their_user_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        with Store(tmp_path / "new/state") as store:
+            store.record(key="k", name="job", spec="{}")
+            assert {mode(path) for path in (tmp_path / "new/state").iterdir()} == {0o600}
+    finally:
+        os.umask(before)
+    assert mode(tmp_path / "new/state") == 0o700
+    (tmp_path / "new/state/jobs.db").chmod(0o644)
+    Store(tmp_path / "new/state").close()
+    assert mode(tmp_path / "new/state/jobs.db") == 0o600, "what an earlier version left open is closed"
+
+
+@pytest.mark.parametrize("bits", [0o777, 0o1777, 0o770, 0o702])
+def test_a_folder_that_others_may_write_is_refused(tmp_path: Path, bits: int) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state").chmod(bits)
+    for open_it in (lambda: Store(tmp_path / "state"), lambda: lock(tmp_path / "state").__enter__()):
+        with pytest.raises(StoreError, match=f"mode {bits:04o}.*chmod go-w"):
+            open_it()
+    assert not list((tmp_path / "state").iterdir())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_what_others_own_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir(mode=0o700)
+    os.chown(tmp_path / "state", 65534, 65534)
+    with pytest.raises(StoreError, match="belongs to user"):
+        Store(tmp_path / "state")
+    result = Shared(tmp_path, Here())
+    (tmp_path / "k").mkdir()
+    (tmp_path / "k/result").write_bytes(b"x")
+    assert result.read("k", "result", 0) == b"x"
+    os.chown(tmp_path / "k/result", 65534, 65534)
+    with pytest.raises(EngineError, match="not to who submitted the job"):
+        result.read("k", "result", 0)
+
+
+def test_a_result_that_is_a_link_is_not_read(tmp_path: Path, plan: Plan, store: Store) -> None:
+    with Executor(plan, engine="local", store=store) as executor:
+        call = executor.submit(called.add, 1)
+        assert call.result(60) == 3
+    path = result_of(store.folder / "local", call.record.engine_key)
+    assert mode(path) == 0o600
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(EngineError, match="is not read"):
+        call.output()
+    assert private.read_own(tmp_path / "missing", 0, 9) == b""
+
+
+def test_arguments_of_functions_are_in_no_list_of_processes(plan: Plan, store: Store) -> None:
+    assert re.fullmatch("eJ[A-Za-z0-9_-]{40,}=*", packed(called.packed_arguments, (), {}))
+    with Executor(plan, engine="local", store=store) as executor:
+        assert executor.submit(called.packed_arguments).result(60) == []
