@@ -95,7 +95,7 @@ def _onprem(facts: Catalog, machine: Machine, location: str | None) -> list[dict
         "cooling": methods[0] if methods and methods[0] != "air" else None,
         "rack": _rack(facts, machine),
     }
-    return [same | {"switch": switch} for switch in switches or [None]]
+    return [same | {"switch": switch} for switch in switches] or [same]
 
 
 def _rack(facts: Catalog, machine: Machine) -> str | None:

@@ -61,11 +61,11 @@ CASES: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
                                      "capacity_factor": 0.12}]}},
             "688.98 kW on average, 568.98 kW over the 120 kW that 1 MW of sun give", "set share: 0.087"),
     "floor": ("rack-floor", "error", {"rack": {"type": "eia-42u"}, "floor": "400 kg"},
-              "a rack of train weighs 652.25 kg, 252.25 kg over the 400 kg", "set facility.rack.nodes: 3"),
+              "a rack of train weighs 521.8 kg, 121.8 kg over the 400 kg", "set facility.rack.nodes: 3"),
     "door": ("rack-door", "error", {"rack": {"type": "eia-42u"}, "door": "1.9 m"}, "1.991 m tall, 91 mm over",
              "lower"),
-    "dense": ("cooling-density", "warning", {"rack": {"type": "eia-42u"}}, "draws 51 kW, 1 kW over the 50 kW",
-              "rear-door"),
+    "dense": ("cooling-density", "warning", {"rack": {"type": "eia-42u", "nodes": 5}},
+              "draws 51 kW, 1 kW over the 50 kW", "rear-door"),
     "class of water for air": ("cooling-air-class", "error", {"cooling": {"air_class": "W32"}},
                                "a class of liquid", "one of A1"),
     "no such class": ("cooling-air-class", "error", {"cooling": {"air_class": "a9"}}, "a9", "a1"),
@@ -299,10 +299,10 @@ def test_unknown_things_are_said_not_guessed(tmp_path: Path) -> None:
 
 
 def test_circuits_end_the_filling_of_racks(tmp_path: Path) -> None:
-    """415 V and 60 A carry 34.5 kW: two DGX B200 (28.6 kW) on each, with one of two circuits gone."""
+    """415 V and 60 A carry 34.5 kW: five DGX A100 (32.5 kW) on each, with one of two circuits gone."""
     power = {"voltage": "415 V", "circuit": "60 A", "redundancy": "2N", "feeds": 2}
-    plan = hall(tmp_path, "dgx-b200", 32, rack={"type": "eia-52u"}, power=power)
-    assert plan.facility and plan.facility.racks[0].nodes_per_rack == 2
+    plan = hall(tmp_path, "dgx-a100", 32, rack={"type": "eia-52u"}, power=power)
+    assert plan.facility and plan.facility.racks[0].nodes_per_rack == 5
     assert plan.facility.racks[0].limited_by == "power" and not of(plan, "power-circuit")
     limit = plan.facility.racks[0].limit
     assert limit is not None and all(group.power <= limit for group in plan.facility.racks)

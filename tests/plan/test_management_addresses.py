@@ -90,7 +90,8 @@ def test_a_controller_on_a_service_machine_keeps_its_address() -> None:
     plan = site(scheduler={"kind": "slurm", "version": "25.11", "controllers": [{"name": "mgmt-01"}]})
     text = render(plan, "hosts")["hosts"]
     assert text.count(" mgmt-01\n") == 1 and hosts_of(plan)["mgmt-01"] == plan.scheduler.controllers[0].address
-    assert "mgmt-01," not in render(plan, "hosts")["dhcp-hosts"].replace("bmc-mgmt-01,", "")
+    address = plan.scheduler.controllers[0].address
+    assert f"\nmgmt-01,{address}\n" in render(plan, "hosts")["dhcp-hosts"], "DHCP gives it that address and no other"
 
 
 def test_growth_renumbers_none() -> None:

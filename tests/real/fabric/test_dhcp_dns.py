@@ -58,7 +58,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run("cp", str(ROOT / "examples/07-storage/catalog/machines/flash-24.yaml"), str(folder / "spec/catalog/machines"))
     spec = folder / "spec" / "cluster.yaml"
     text = spec.read_text().replace("{domain: roce-small.example}", "{domain: roce-small.example, macs: macs.csv}")
-    text = text.replace("rack: {type: orv3-48u, nodes: 2}", f"{MACHINES}\n  rack: {{type: orv3-48u, nodes: 2, {PDU}}}")
+    text = text.replace("rack: {type: eia-48u, nodes: 2}", f"{MACHINES}\n  rack: {{type: eia-48u, nodes: 2, {PDU}}}")
     spec.write_text(text + STORAGE)
     plan = sc.resolve(sc.load(spec))
     assert not plan.errors, plan.errors

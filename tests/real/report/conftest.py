@@ -13,7 +13,7 @@ from browser import Browser
 from supercloud.catalog import Catalog
 from supercloud.plan.model import Plan
 from supercloud.plan.resolve import resolve
-from supercloud.spec.loader import load
+from supercloud.spec.loader import load, loads
 from supercloud.targets.report import report
 
 HERE = Path(__file__).resolve().parent
@@ -50,7 +50,10 @@ def plans() -> dict[str, Plan]:
         "09-aws-slurm",
     )
     found = {name: resolve(load(EXAMPLES / name / "cluster.yaml")) for name in names}
+    small = (EXAMPLES / "01-minimal" / "cluster.yaml").read_text()
+    assert "nodes: 16" in small
     return {
+        "one-switch": resolve(loads(small.replace("nodes: 16", "nodes: 8"))),
         "superpod": resolve(load(HERE / "superpod.yaml"), overlay),
         "site": resolve(load(HERE / "site.yaml"), overlay),
     } | found

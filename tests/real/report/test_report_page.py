@@ -14,8 +14,17 @@ from supercloud.targets.report.ports import port_names
 from supercloud.topology import Fabric as Wiring
 
 SCREENS = {"phone": (390, 844), "laptop": (1280, 800), "wide": (1920, 1200)}
-NAMES = ("superpod", "03-nvl72", "04-roce-24k", "05-superpod-networks", "07-storage", "site")
-LEGIBLE = (*NAMES, "01-minimal", "08-kubernetes", "09-aws-slurm")
+NAMES = (
+    "superpod",
+    "01-minimal",
+    "one-switch",
+    "03-nvl72",
+    "04-roce-24k",
+    "05-superpod-networks",
+    "07-storage",
+    "site",
+)
+LEGIBLE = (*NAMES, "08-kubernetes", "09-aws-slurm")
 OVERLAPS = Path(__file__).with_name("overlaps.js").read_text()
 ASK = """
 const input = document.getElementById("find");
@@ -76,8 +85,9 @@ def test_search_finds_a_node_a_switch_a_port_a_cable_and_a_rack(
         for asked in (link.target_port + 1, f"port {link.target_port + 1}", theirs):
             assert f"{last} {mine} (" in browser.run(ASK, f"{leaf}:{asked}")
         assert f"{leaf} {theirs} (" in browser.run(ASK, f"{last} {mine}")
-    said = browser.run(ASK, f"{fabric.name}:leaf-spine:1")
-    assert "cable" in said and f"{fabric.name}-spine-" in said
+    group, end = ("leaf-spine", "spine") if len(wiring.tiers) > 1 else ("node-leaf", "leaf")
+    said = browser.run(ASK, f"{fabric.name}:{group}:1")
+    assert "cable" in said and f"{fabric.name}-{end}-" in said
     assert rack.name in browser.run(ASK, rack.name)
     assert "Nothing is called" in browser.run(ASK, "nowhere<b>")
     assert browser.run("return document.querySelectorAll('#answer b').length") == 0
