@@ -152,6 +152,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         ctl.copy_in(folder / "slurm", "/root/slurm")
         ctl.run(f"chown -R {USER}:{USER} /root/slurm")  # whoever rendered it
         ctl.run(f"echo '{hosts['login1']} login1' >/root/login-hosts")
+        for path in (ROOT, interpreter):  # the user's command lies where this machine has it
+            cluster["login1"].run(["chmod", "a+x", *map(str, path.parents)])
         follow(cluster)
         yield cluster
 
@@ -204,7 +206,7 @@ def test_the_demo_job_completes(cluster: Cluster, via: str) -> None:
 
 def test_the_configuration_belongs_to_root_and_keys_to_nobody_else(cluster: Cluster) -> None:
     def look(machine: Machine) -> dict[str, str]:
-        said = machine.run("stat -c '%n %U:%G %a' /etc/slurm /etc/slurm/* /etc/munge/munge.key").stdout
+        said = machine.run("stat -c '%n %U:%G %a' /etc/slurm $(find /etc/slurm -type f) /etc/munge/munge.key").stdout
         return dict(line.split(" ", 1) for line in said.splitlines())
 
     seen = {name: look(machine) for name, machine in cluster.machines.items()}
@@ -241,11 +243,11 @@ def test_slurmrestd_runs_as_its_own_user_behind_tls(cluster: Cluster) -> None:
 
 def test_an_ordinary_user_reaches_a_node_only_while_a_job_runs_there(cluster: Cluster) -> None:
     login = cluster["login1"]
-    refused = login.run("ssh train-0003 true", user="ada", check=False)
+    refused = login.run("ssh train-0002 true", user="ada", check=False)
     assert refused.returncode == 255 and "no active jobs" in refused.stderr, refused.stderr
-    job = login.run("sbatch --parsable -w train-0003 -t 5 --wrap 'sleep 300'", user="ada").stdout.strip()
+    job = login.run("sbatch --parsable -w train-0002 -t 5 --wrap 'sleep 300'", user="ada").stdout.strip()
     login.wait(f"squeue -h -o %T -j {job} | grep RUNNING", user="ada")
-    seen = login.run("ssh train-0003 cat /proc/self/cgroup", user="ada").stdout
+    seen = login.run("ssh train-0002 cat /proc/self/cgroup", user="ada").stdout
     assert f"job_{job}/step_extern" in seen
     login.run(f"scancel {job}", user="ada")
 
