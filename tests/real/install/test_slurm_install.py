@@ -3,7 +3,7 @@
 Two controllers, a database host, a login host and eight nodes.
 
 What it calls conditions is made here (addresses, SSH for root, shared file systems, users); everything else are its own
-commands, block by block, on the hosts it names. Then a user's job runs over SSH and over https.
+commands, block by block, on the hosts it names. Then a user's job runs over SSH, and slurmrestd answers over https.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -56,6 +55,16 @@ command: [sh, -c, 'echo "$SUPERCLOUD_JOB_NAME on $SUPERCLOUD_CLUSTER sees $CUDA_
 accelerators: {type: ">=h100", count: 16}
 time_limit: 5 min
 tenant: llm
+"""
+
+
+# 22.05 knows formats up to v0.0.38, which the engine does not speak: it is asked by hand, with a user's own token.
+ASK = """
+import subprocess, sys, urllib.request
+token = subprocess.run(["scontrol", "token", "lifespan=600"], capture_output=True, text=True, check=True).stdout
+headers = {"X-SLURM-USER-NAME": "ada", "X-SLURM-USER-TOKEN": token.strip().partition("=")[2]}
+request = urllib.request.Request(f"https://{sys.argv[1]}:6820/slurm/v0.0.38/ping", headers=headers)
+print(urllib.request.urlopen(request, timeout=60).read().decode())
 """
 
 
@@ -130,8 +139,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     home, state = folder / "home", folder / "state"
     (home / "ada" / ".ssh").mkdir(parents=True)
     state.mkdir()
-    interpreter = Path(sys.base_prefix)
-    shown: list[Path | str] = [ROOT, interpreter, folder, f"{home}:/home", f"{state}:/var/spool/slurmctld"]
+    shown: list[Path | str] = [ROOT, folder, f"{home}:/home", f"{state}:/var/spool/slurmctld"]
     with Machines() as machines:
         booted = machines.boot_all({name: 10 + number for number, name in enumerate(hosts)}, show=shown)
         cluster = Cluster(plan, folder, {machine.name: machine for machine in booted})
@@ -152,8 +160,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         ctl.copy_in(folder / "slurm", "/root/slurm")
         ctl.run(f"chown -R {USER}:{USER} /root/slurm")  # whoever rendered it
         ctl.run(f"echo '{hosts['login1']} login1' >/root/login-hosts")
-        for path in (ROOT, interpreter):  # the user's command lies where this machine has it
-            cluster["login1"].run(["chmod", "a+x", *map(str, path.parents)])
+        cluster["login1"].run(
+            "DEBIAN_FRONTEND=noninteractive apt-get install -yq --no-install-recommends python3-venv && "
+            f"python3 -m venv /opt/supercloud && /opt/supercloud/bin/pip install -q {ROOT}"
+        )
         follow(cluster)
         yield cluster
 
@@ -180,28 +190,19 @@ def follow(cluster: Cluster) -> None:
         print(f"INSTALL.md:{block.line} on {', '.join(block.hosts)}: {time.monotonic() - started:.0f} s")
 
 
-def as_ada(cluster: Cluster, *words: str, token: str = "") -> str:
+def as_ada(cluster: Cluster, *words: str) -> str:
     """The product's command, given by a user on the login host."""
-    environment = {"SUPERCLOUD_STATE": "/home/ada/state", "SSL_CERT_FILE": "/etc/ssl/certs/ca-certificates.crt"}
-    if token:
-        environment["SLURM_JWT"] = token
-    command = [str(ROOT / ".venv" / "bin" / "supercloud"), *words]
+    environment = {"SUPERCLOUD_STATE": "/home/ada/state"}
+    command = ["/opt/supercloud/bin/supercloud", *words]
     return cluster["login1"].run(command, user="ada", env=environment, timeout=300).stdout
 
 
-@pytest.mark.parametrize("via", ["ssh:ctl1", "https://ctl1:6820", "https://ctl2:6820"])
-def test_the_demo_job_completes(cluster: Cluster, via: str) -> None:
-    token = ""
-    if via.startswith("https"):
-        token = cluster["login1"].run("scontrol token lifespan=3600", user="ada").stdout.strip().partition("=")[2]
+def test_the_demo_job_completes_over_ssh(cluster: Cluster) -> None:
     folder = cluster.folder
-    number = as_ada(
-        cluster, "submit", f"{folder}/job.yaml", "--on", f"{folder}/cluster.yaml", "--engine", "slurm", "--via", via,
-        token=token,
-    ).strip()  # fmt: skip
-    assert "COMPLETED" in as_ada(cluster, "wait", number, token=token)
-    said = as_ada(cluster, "logs", number, token=token).splitlines()
-    assert said == ["hello on installed sees 0,1"] * NODES
+    words = ["submit", f"{folder}/job.yaml", "--on", f"{folder}/cluster.yaml", "--engine", "slurm", "--via", "ssh:ctl1"]
+    number = as_ada(cluster, *words).strip()
+    assert "COMPLETED" in as_ada(cluster, "wait", number)
+    assert as_ada(cluster, "logs", number).splitlines() == ["hello on installed sees 0,1"] * NODES
 
 
 def test_the_configuration_belongs_to_root_and_keys_to_nobody_else(cluster: Cluster) -> None:
@@ -227,18 +228,13 @@ def test_the_configuration_belongs_to_root_and_keys_to_nobody_else(cluster: Clus
 
 
 def test_slurmrestd_runs_as_its_own_user_behind_tls(cluster: Cluster) -> None:
-    for name in ("ctl1", "ctl2"):
-        ctl = cluster[name]
-        assert (
-            ctl.run("ps -o user= -C slurmrestd", check=False).stdout.split()
-            or ctl.run("systemctl show -p User slurmrestd").stdout == "User=slurmrestd\n"
-        )
-        ctl.wait("systemctl is-active slurmrestd nginx")
     login = cluster["login1"]
-    program = "import urllib.request; urllib.request.urlopen('http://ctl1:6820/openapi', timeout=60)"
-    python = str(ROOT / ".venv" / "bin" / "python")
-    done = login.run([python, "-c", program], user="ada", check=False)
-    assert "HTTP Error 400" in done.stderr, done.stderr  # nginx: a plain request to a port of TLS
+    for name in ("ctl1", "ctl2"):
+        assert cluster[name].run("systemctl show -p User slurmrestd").stdout == "User=slurmrestd\n"
+        cluster[name].wait("systemctl is-active slurmrestd nginx")
+        assert '"meta"' in login.run(["python3", "-c", ASK, name], user="ada").stdout
+    plain = login.run(["python3", "-c", ASK.replace("https://", "http://"), "ctl1"], user="ada", check=False)
+    assert "HTTP Error 400" in plain.stderr, plain.stderr  # nginx: a plain request to a port of TLS
 
 
 def test_an_ordinary_user_reaches_a_node_only_while_a_job_runs_there(cluster: Cluster) -> None:
