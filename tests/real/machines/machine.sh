@@ -84,6 +84,12 @@ init_of() {   # the process that is pid 1 inside; nothing where the machine does
     tr ' ' '\n' <"/proc/$pid/task/$pid/children" | head -n 1
 }
 
+# nspawn shows the hierarchies of the old kind read-only; they are the machine's own, and slurmd or a container runtime makes groups.
+writable_cgroups() {
+    # shellcheck disable=SC2016  # for the shell inside
+    nsenter -t "$1" -a sh -c 'awk "\$3 == \"cgroup\" { print \$2 }" /proc/mounts | while read -r place; do mount -o remount,bind,rw "$place"; done'
+}
+
 up() {
     local name=$1 number=$2 machine=$slot_folder/$1 root=$slot_folder/$1/root init state='' bind binds=() unified=''
     [ "$(id -u)" = 0 ] || { echo 'machine.sh: machines need root' >&2; return 1; }
@@ -117,7 +123,7 @@ up() {
         [ -n "$init" ] || continue
         state=$(timeout 20 nsenter -t "$init" -a systemctl is-system-running 2>&1) || true
         # degraded: a unit failed; the one who asked for the machine looks at that
-        case $state in running | degraded) return 0 ;; esac
+        case $state in running | degraded) writable_cgroups "$init"; return 0 ;; esac
     done
     echo "machine.sh: $name did not boot; the last seen state: ${state:-none}; the end of its console:" >&2
     tail -n 30 "$machine/log" >&2

@@ -43,8 +43,13 @@ def test_scheduler(check: str, scheduler: dict[str, Any], level: str, path: str,
 
 
 def test_a_good_plan_has_none() -> None:
-    for version in ("22.05", "26.05"):
-        assert not [item for item in plan(version).findings if item.check.startswith("slurm")]
+    assert not [item for item in plan("26.05").findings if item.check.startswith("slurm")]
+    assert [item.check for item in plan("22.05").findings if item.check.startswith("slurm")] == ["slurm-container-tmp"]
+
+
+def test_jobs_that_share_tmp_are_told_of() -> None:
+    [shared] = found(plan("22.05"), "slurm-container-tmp")
+    assert shared[0] == "note" and "23.02" in shared[2]
 
 
 def test_locality_that_is_lost() -> None:

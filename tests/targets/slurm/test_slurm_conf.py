@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -68,13 +69,19 @@ def test_no_trap(rendered: tuple[str, Bundle]) -> None:
 
 
 def test_defaults_fit_the_node(rendered: tuple[str, Bundle]) -> None:
-    """Accelerators times their default memory and processors never exceed a node, and only one kind is given."""
+    """Accelerators times their default memory and processors never exceed a node, nor do processors times theirs.
+
+    Slurm takes the memory of accelerators for jobs that ask for some, that of processors for others; it adds neither
+    (tests/real/slurm/test_default_memory.py).
+    """
     text = rendered[1]["slurm.conf"]
     nodes: dict[str, tuple[int, int, int]] = {}
     default: dict[str, str] = {}
     for record in records(text):
         if record.get("nodename") == "DEFAULT":
             default = {**default, **record}
+            if "sockets" not in record:  # nobody knows its processors, and the plan has an error
+                default["sockets"] = "0"
         elif "nodename" in record:
             gpus = sum(int(item.split(":")[2]) for item in default.get("gres", "").split(",") if item[:4] == "gpu:")
             cpus = int(default["sockets"]) * int(default["corespersocket"]) * int(default["threadspercore"])
@@ -82,7 +89,6 @@ def test_defaults_fit_the_node(rendered: tuple[str, Bundle]) -> None:
             memory = int(default["realmemory"]) - int(default.get("memspeclimit", 0))
             nodes[record["nodename"].split("-")[0]] = (gpus, cpus, memory)
     for partition in lines_of(text, "PartitionName"):
-        assert not ("defmempercpu" in partition and "defmempergpu" in partition)
         for item in lines_of(text, "NodeSet"):
             if item["nodeset"] not in partition["nodes"].split(","):
                 continue
@@ -90,7 +96,8 @@ def test_defaults_fit_the_node(rendered: tuple[str, Bundle]) -> None:
             assert gpus * int(partition.get("defmempergpu", 0)) <= memory
             assert gpus * int(partition.get("defcpupergpu", 0)) <= cpus
             assert "defmempercpu" not in partition or cpus * int(partition["defmempercpu"]) <= memory
-            assert not gpus or {"defmempergpu", "defcpupergpu"} <= set(partition)
+            # without the last, a job that says nothing would get all memory of the node
+            assert not gpus or {"defmempergpu", "defcpupergpu", "defmempercpu"} <= set(partition)
 
 
 def test_same_plan_same_text() -> None:
@@ -220,3 +227,57 @@ def test_nodes_that_come_and_go() -> None:
         assert "SHA256SUMS" in bundle
     on_premises = render(variant("25.05", "plain"), "slurm")
     assert "ResumeProgram" not in on_premises["slurm.conf"] and "SHA256SUMS" not in on_premises
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_tokens_work_with_what_is_rendered(release: str) -> None:
+    """slurmctld and slurmdbd take the same tokens, with a key that is no part of the bundle; users see their own."""
+    bundle = render(plan(release), "slurm")
+    for name in ("slurm.conf", "slurmdbd.conf"):
+        assert setting(bundle[name], "AuthAltTypes") == "auth/jwt", name
+        assert setting(bundle[name], "AuthAltParameters") == "jwt_key=/etc/slurm/jwt_hs256.key", name
+        assert {"jobs", "usage"} <= set(str(setting(bundle[name], "PrivateData")).split(",")), name
+    assert not [path for path in bundle if path.endswith(".key")]
+    assert "slurmrestd" in bundle["INSTALL.md"] and "User=slurmrestd" in bundle["INSTALL.md"]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_each_job_has_its_own_tmp_where_the_release_can(release: str) -> None:
+    found = plan(release)
+    bundle = render(found, "slurm")
+    kinds = {setting(bundle["slurm.conf"], key) for key in ("JobContainerType", "NamespaceType")} - {None}
+    assert "Contain" in str(setting(bundle["slurm.conf"], "PrologFlags"))
+    if kinds:
+        assert setting(bundle["job_container.conf"], "AutoBasePath") == "yes"
+        assert str(setting(bundle["job_container.conf"], "BasePath")).startswith("/var/spool/slurmd/")
+    else:
+        assert "job_container.conf" not in bundle
+        assert [item.hint for item in found.findings if item.check == "slurm-container-tmp"]
+
+
+def test_install_makes_no_file_of_etc_slurm_anybody_elses() -> None:
+    """The programs in /etc/slurm run as root: they belong to root; keys are made where nobody can read."""
+    guide = render(variant("22.05", "two-controllers"), "slurm")["INSTALL.md"]
+    assert "cp -a" not in guide and "sackd" not in guide
+    installs = [line for line in guide.splitlines() if line.startswith("install ") and line.endswith("/etc/slurm/")]
+    assert installs and all("-o root -g root" in line or "slurmdbd.conf" in line for line in installs)
+    made = re.split(r"```", guide)
+    for block in made:
+        if "/dev/urandom" in block or "openssl req" in block:
+            assert block.index("umask 077") < min(block.find(word) % 10**9 for word in ("/dev/urandom", "openssl req"))
+
+
+def test_install_makes_folders_before_daemons_start() -> None:
+    guide = render(variant("22.05", "tenants"), "slurm")["INSTALL.md"]
+    folders = guide.index("install -d -o slurm -g slurm -m 755 /var/log/slurm")
+    assert "On **every host**:" in guide[folders - 250 : folders]
+    for daemon in ("slurmdbd", "slurmctld", "slurmd"):
+        assert folders < guide.index(f"systemctl enable {daemon} ")
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_block_of_install_names_its_hosts(name: str) -> None:
+    guide = render(variant("25.11", name), "slurm")["INSTALL.md"]
+    lines = guide.splitlines()
+    fences = [number for number, line in enumerate(lines) if line.startswith("```")][::2]
+    assert fences and all(re.fullmatch(r"On \*\*.+\*\*:", lines[number - 2]) for number in fences)

@@ -46,22 +46,20 @@ def _partition(plan: Plan, partition: Partition) -> dict[str, Value]:
 
 
 def _shares(pools: list[PoolPlan]) -> dict[str, Value]:
-    """Memory and processors that come with each accelerator; where there is none, memory with each processor.
+    """Memory and processors that come with each accelerator, and memory with each processor for jobs that ask for none.
 
-    The parts of all accelerators never exceed the node: Slurm refuses whole-node jobs otherwise. The smallest part of
-    all pools holds, as a job may land on any of them. Both kinds of memory at once would add up, and be refused too.
+    Slurm takes one kind of memory or the other and never adds them; without the second kind a job that asks for nothing
+    would get all memory, and no accelerator of its node could be used. The parts of all accelerators never exceed the
+    node: Slurm refuses whole-node jobs otherwise. The smallest part of all pools holds, as a job may land on any.
     """
     by_gpu = {pool.name: sum(accelerator_units(pool).values()) for pool in pools}
     accelerated = [pool for pool in pools if by_gpu[pool.name]]
-    if not accelerated:
-        plain = [usable_memory(pool) // pool.threads for pool in pools if pool.threads]
-        return {"DefMemPerCPU": min(plain, default=0) or None}
-    threads = [usable_memory(pool) // pool.threads for pool in pools if pool.threads]
-    return {
-        "DefMemPerCPU": min(threads, default=0) or None,
-        "DefMemPerGPU": min(usable_memory(pool) // by_gpu[pool.name] for pool in accelerated) or None,
-        "DefCpuPerGPU": min((pool.threads or 0) // by_gpu[pool.name] for pool in accelerated) or None,
-    }
+    plain = [usable_memory(pool) // pool.threads for pool in pools if pool.threads]
+    shares: dict[str, Value] = {"DefMemPerCPU": min(plain, default=0) or None}
+    if accelerated:
+        shares["DefMemPerGPU"] = min(usable_memory(pool) // by_gpu[pool.name] for pool in accelerated) or None
+        shares["DefCpuPerGPU"] = min((pool.threads or 0) // by_gpu[pool.name] for pool in accelerated) or None
+    return shares
 
 
 def _topology(plan: Plan, partition: Partition) -> dict[str, Value]:
