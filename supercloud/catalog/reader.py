@@ -25,6 +25,7 @@ from .fact import Fact
 from .kubernetes import ControlPlane, KubernetesRelease, KueueRelease, VolcanoRelease
 from .kubernetes_parts import AlertSet, Chart, DeviceStack, MetricSet, Nic, NodeTopology, VolumeDriver, XidCatalog
 from .machine import Machine
+from .metadata_service import MetadataService
 from .network_os import NetworkOs
 from .price import Prices
 from .provider import Provider
@@ -63,6 +64,7 @@ KINDS: dict[str, type[Fact]] = {
     "kueue": KueueRelease,
     "locations": Location,
     "machines": Machine,
+    "metadata-services": MetadataService,
     "metrics": MetricSet,
     "network-systems": NetworkOs,
     "nics": Nic,

@@ -31,8 +31,9 @@ class AwsSite(_CloudSite):
     """A region of Amazon Web Services."""
 
     kind: Literal["aws"]
-    metadata_hops: Annotated[Count, Field(le=64)] = 2
-    """Hops that answers of the instance metadata service may take; containers are one away."""
+    metadata_hops: Annotated[Count, Field(le=64)] = 1
+    """Hops that answers of the instance metadata service may take. Containers with a network of their own are one away:
+    with more than 1 they get the credentials of the instance's role."""
 
 
 class GcpSite(_CloudSite):

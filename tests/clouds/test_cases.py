@@ -117,9 +117,9 @@ class TestA1:
     def test_rights(self, found: Graph) -> None:
         attached = {entry.inputs["policyArn"].rsplit("/", 1)[-1]
                     for entry in found.of_type("aws:iam/rolePolicyAttachment:RolePolicyAttachment")
-                    if entry.inputs["role"] == "prod-node-role-name"}  # fmt: skip
-        # PullOnly of the registry is ReadOnly without listing what is in it
-        assert attached == {"AmazonSSMManagedInstanceCore", "AmazonEC2ContainerRegistryPullOnly"}
+                    if entry.inputs["role"] == "prod-users-role-name"}  # fmt: skip
+        # PullOnly of the registry is ReadOnly without listing what is in it; users have it, not their machines
+        assert attached == {"AmazonEC2ContainerRegistryPullOnly"}
         # AmazonS3ReadOnlyAccess would open every bucket of the account: ours are named instead
         node = document(found.one("aws:iam/rolePolicy:RolePolicy", "prod-node-policy"))
         assert {"Effect": "Allow", "Action": ["s3:GetObject"], "Resource": ["prod-bucket-state-arn/*"]} in node

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ...catalog import Machine
+from ...catalog.metadata_service import MetadataAddress
 from ...catalog.provider import Addon, Impact
 from ...catalog.storage_service import MountRule
 from ...primitives.names import NameRule
@@ -274,6 +275,8 @@ class CloudPlan:
     """Image key -> device of its root disk; an image of the user's has the one it stands in for."""
     addons: tuple[Addon, ...] = ()
     """Software that the provider keeps in the managed Kubernetes cluster, the early ones first."""
+    metadata: tuple[MetadataAddress, ...] = ()
+    """Addresses of the metadata service: machines of Slurm close them to everybody but root."""
     state_bucket: str = "state"
     """Key of the bucket that holds the published configuration."""
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 from ...catalog import Catalog
+from ...catalog.metadata_service import MetadataService
 from ...catalog.provider import Addon, Image
 from ...spec import ClusterSpec
 from ...spec.site import AwsSite
@@ -69,6 +71,7 @@ def cloud_of(
         principals=partition.principals if partition else {},
         roots=_roots(given, groups, hosts),
         addons=_addons(given, products),
+        metadata=cast(MetadataService, catalog.get("metadata-services", given.provider.name)).addresses,
     )
 
 

@@ -9,12 +9,22 @@ from ...plan.model import Plan
 from ...primitives.bundle import Bundle, File
 from ...primitives.templates import fill
 from .environment import environments
-from .tables import group_lines, mount_lines
+from .tables import group_lines, key_lines, metadata_lines, mount_lines
 
 __all__ = ["boot_bundle", "render"]
 
 _SOURCED = ("steps.sh", "install.sh")
-_PROGRAMS = ("boot.sh", *_SOURCED, "slurmd.sh", "scale.sh", "resume.sh", "suspend.sh", "resume-fail.sh")
+_PROGRAMS = (
+    "boot.sh",
+    *_SOURCED,
+    "keys.py",
+    "credentials.sh",
+    "slurmd.sh",
+    "scale.sh",
+    "resume.sh",
+    "suspend.sh",
+    "resume-fail.sh",
+)
 
 
 def render(plan: Plan) -> Bundle:
@@ -32,14 +42,18 @@ def boot_bundle(plan: Plan, functions: str) -> Bundle:
         name: File(fill(f"boot/{name}.j2", head=head), executable=name not in _SOURCED) for name in _PROGRAMS
     }
     files[f"clouds/{plan.cloud.provider}.sh"] = cloud
+    metadata = fill("boot/metadata.sh.j2", head=head, services="\n".join(metadata_lines(plan)))
+    files["metadata.sh"] = File(metadata, executable=True)
     files["groups.txt"] = "\n".join([head, *group_lines(plan)]) + "\n"
+    files["members.txt"] = "\n".join([head, *key_lines(plan)]) + "\n"
     files["mounts.txt"] = "\n".join([head, *mount_lines(plan)]) + "\n"
     sums = "".join(f"{_digest(text)}  {path}\n" for path, text in Bundle(files).items())
     files["SHA256SUMS"] = sums
     for key, environment in environments(plan).items():
         text = "\n".join([*environment, f"DIGEST={_digest(sums)}"])
         files[f"user-data/{key}.sh"] = File(
-            fill("boot/user-data.sh.j2", head=head, environment=text, cloud=cloud.strip()), executable=True
+            fill("boot/user-data.sh.j2", head=head, environment=text, cloud=cloud.strip(), metadata=metadata.strip()),
+            executable=True,
         )
     return Bundle(files)
 

@@ -11,6 +11,9 @@ from .tables import mount_rule, mounted
 
 __all__ = ["environments"]
 
+# Where the controller gives out the daemons' key: of root (below 1024), assigned to nothing, and below the ports from
+# which clients of NFS and Lustre call.
+_KEY_PORT = 329
 # File systems cut labels off after this.
 _LABEL = 16
 
@@ -36,7 +39,8 @@ def _common(plan: Plan, role: str) -> dict[str, str]:
         "RELEASE": release.name,
         "AUTH": "slurm" if slurm.auth == "slurm" else "munge",
         "DOMAIN": plan.network.domain,
-        "SECRET_AUTH": "@{secret_auth}" if role in ("compute", "controller", "database", "login") else "",
+        "SECRET_AUTH": "@{secret_auth}" if role == "controller" else "",
+        "KEY_PORT": str(_KEY_PORT),
         "CONTROLLERS": ",".join(host.address for host in plan.scheduler.controllers),
         "ACCOUNTING": "yes" if plan.scheduler.database else "no",
         "DATABASE": "no",
@@ -52,6 +56,7 @@ def _common(plan: Plan, role: str) -> dict[str, str]:
 def _of_group(plan: Plan, group: NodeGroup) -> Iterator[str]:
     yield from _lines(
         _common(plan, "compute")
+        | _users(plan)
         | {"GROUP": group.key, "POOL": group.pool, "STORAGE": _storage(plan), "TOPOLOGY": _topology(plan)}
     )
 
@@ -68,6 +73,8 @@ def _of_host(plan: Plan, host: CloudHost) -> Iterator[str]:
         own |= {"STATE_DISK": "@{state_device}", "STATE_LABEL": f"sc-{host.key}"[:_LABEL]}
     if host.role in ("controller", "login"):
         own["STORAGE"] = _storage(plan)
+    if host.role == "login":
+        own |= _users(plan)
     if host.role == "controller":
         own["TOPOLOGY"] = _topology(plan)
     if host.role == "storage":
@@ -86,6 +93,11 @@ def _serving(cloud: CloudPlan, host: CloudHost) -> dict[str, str]:
     if install is not None:
         found |= {"INSTALL_SOURCE": install.source, "INSTALL_TOKEN": install.token or ""}
     return found
+
+
+def _users(plan: Plan) -> dict[str, str]:
+    """What machines that users work on are told of the rights of users."""
+    return {"USERS": "@{role_users}", "TENANTS": "yes" if plan.tenants else "no"}
 
 
 def _storage(plan: Plan) -> str:

@@ -8,7 +8,10 @@ from ...errors import InputError
 from ...plan.cloud.model import CloudPlan, MountRule
 from ...plan.model import Plan, StoragePlan
 
-__all__ = ["group_lines", "mount_lines", "mount_rule", "mounted"]
+__all__ = ["group_lines", "key_lines", "metadata_lines", "mount_lines", "mount_rule", "mounted"]
+
+_MEMBERS = ("database", "login")
+"""Roles of hosts that the controller gives the daemons' key to, besides nodes."""
 
 
 def group_lines(plan: Plan) -> Iterator[str]:
@@ -17,6 +20,21 @@ def group_lines(plan: Plan) -> Iterator[str]:
     yield "# group, pool, rank within the pool, most instances, instances that come together, least instances"
     for group in plan.cloud.groups:
         yield f"{group.key} {group.pool} {group.order} {group.nodes} {group.domain_nodes} {group.minimum}"
+
+
+def key_lines(plan: Plan) -> Iterator[str]:
+    """A row a group or host whose machines the controller gives the daemons' key to."""
+    assert plan.cloud is not None
+    yield "# groups and hosts whose machines get the key of all daemons from the controller, once each"
+    yield from (group.key for group in plan.cloud.groups)
+    yield from (host.key for host in plan.cloud.hosts if host.role in _MEMBERS)
+
+
+def metadata_lines(plan: Plan) -> Iterator[str]:
+    """A row an address of the cloud's metadata service: the address, and its closed TCP ports, ``-`` for all."""
+    assert plan.cloud is not None
+    for item in plan.cloud.metadata:
+        yield f"{item.address} {','.join(map(str, item.ports)) or '-'}"
 
 
 def mount_lines(plan: Plan) -> Iterator[str]:

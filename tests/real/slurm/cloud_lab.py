@@ -128,6 +128,7 @@ class CloudLab(Lab):
             "region": "lab",
             "cluster": "cloudy",
             "secret_auth": "auth-key",
+            "role_users": "",
             "secret_database": "password",
         }
         for path, text in self.boot.under("bucket").items():

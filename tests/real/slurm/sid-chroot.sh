@@ -8,7 +8,7 @@ root=$cache/slurm-sid
 partial=$root.partial
 packages=(
     slurmctld slurmd slurm-client slurmdbd slurmrestd slurm-wlm-jwt-plugin munge mariadb-server
-    libpmix2t64 iproute2 procps curl jq
+    libpmix2t64 iproute2 procps curl jq nftables openssl
     python3   # for the shared libraries of the product's own interpreter, which the lab mounts
 )
 

@@ -225,12 +225,21 @@ def test_machine_that_does_not_come(lab: CloudLab) -> None:
     lab.wait_for("another chance", lambda: lab.states(name) == {name: "idle~"}, timeout=30)
 
 
-def boots(lab: CloudLab, environment: str = "") -> tuple[int, str]:
-    """How an instance that boots by hand ends: exit code and what it said."""
+def boots(lab: CloudLab, environment: str = "", key: str | None = "") -> tuple[int, str]:
+    """How an instance that boots by hand ends: exit code and what it said.
+
+    No group of the cloud has it, so the controller would not give it the key: it comes with the right one, with ``key``
+    instead where one is given, with none where that is None.
+    """
     host = "i-hand"
     lab.run(f"grep -q {host} /lab/hosts || echo 10.201.1.1 {host} >>/lab/hosts; /lab/bin/host-up.sh {host}")
     lab.put("/lab/cloud/metadata/10.201.1.1", "id=i-hand\ntype=lab\nzone=lab-1a\naddress=10.201.1.1\n")
-    lab.run(f"rm -rf /lab/node/{host}")
+    etc = f"/lab/node/{host}/etc"
+    lab.run(f"rm -rf /lab/node/{host}; mkdir -p {etc}/munge {etc}/supercloud")
+    if key is not None:
+        given = f"echo {key} | base64 -d" if key else "cat /etc/munge/munge.key"
+        lab.run(f"{given} >{etc}/munge/munge.key; chown -R munge: {etc}/munge; chmod 400 {etc}/munge/munge.key")
+        lab.run(f"echo {host} >{etc}/supercloud/key-of")
     command = f"export {environment} LAB=1; /lab/bin/cloud-instance.sh {host} bucket/user-data/{SPOT}.sh"
     done = lab.on(host, command, check=False, timeout=120)
     lab.run(f"kill -9 $(ip netns pids {host})", check=False)
@@ -252,10 +261,8 @@ def test_damage_and_lies_end_the_boot(lab: CloudLab) -> None:
     assert code == 1 and "FAILED bundle: files of slurm/slurm.tar.gz have other checksums" in said
     lab.publish("slurm", lab.slurm)
 
-    lab.run("mv /lab/cloud/secrets/auth-key /lab/cloud/secrets/away")
-    code, said = boots(lab)
-    lab.run("mv /lab/cloud/secrets/away /lab/cloud/secrets/auth-key")
-    assert code == 1 and "FAILED auth: the secret auth-key cannot be read" in said and "no secret auth-key" in said
+    code, said = boots(lab, key=None)
+    assert code == 1 and "FAILED auth: the controller does not give the key: the cloud knows no instance" in said
 
     lab.run("mv /dev/nvidia1 /dev/away")
     code, said = boots(lab)
@@ -265,17 +272,58 @@ def test_damage_and_lies_end_the_boot(lab: CloudLab) -> None:
 
 def test_wrong_key_does_not_join(lab: CloudLab) -> None:
     """A machine with another key than the cluster's gets no name and no place in it."""
-    right = lab.run("cat /lab/cloud/secrets/auth-key").stdout
-    lab.put("/lab/cloud/secrets/auth-key", "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVoxMjM0NTY3ODkwQUJDREVG", 0o666)
-    code, said = boots(lab, "BOOT_WAIT=8")
-    lab.put("/lab/cloud/secrets/auth-key", right, 0o666)
+    code, said = boots(lab, "BOOT_WAIT=8", key="QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVoxMjM0NTY3ODkwQUJDREVG")
     assert code == 1 and "FAILED join: the controller gave this instance no name" in said
+
+
+ASK = "curl -s -m 20 -o /tmp/answer -w '%{http_code}' --data-binary @/tmp/certificate"
+CERTIFICATE = (
+    "openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=x -keyout /dev/null -out /tmp/certificate 2>/dev/null"
+)
+
+
+def test_users_of_a_node_get_neither_the_key_nor_the_rights_of_the_machine(lab: CloudLab) -> None:
+    """The node has the controller's key, though it may not read the secret; whoever has no root there gets nothing."""
+    number = sbatch(lab, "--gpus-per-node=2", "-N1", "--wrap", "sleep 600")
+    wait_job(lab, number, "RUNNING", timeout=120)
+    (instance,) = lab.instances(SPOT)
+    own = f"/lab/node/{instance}/etc"
+    assert lab.run(f"cmp {own}/munge/munge.key /etc/munge/munge.key", check=False).returncode == 0
+    assert "secret_auth" not in lab.boot[f"user-data/{SPOT}.sh"] and "SECRET_AUTH=''" in lab.get(
+        f"{own}/supercloud/env"
+    )
+    assert instance in lab.get("/var/lib/supercloud/keys-given").split()
+    url = f"http://{lab.plan.scheduler.controllers[0].address}:329"
+    as_user = "setpriv --reuid=2000 --regid=2000 --clear-groups --no-new-privs"
+
+    def on_node(command: str) -> str:
+        return lab.on(instance, f"{CERTIFICATE}; chmod 644 /tmp/certificate; {command}", check=False).stdout
+
+    # a user: no port of root, and from any other port the controller hangs up
+    assert on_node(f"{as_user} {ASK} --local-port 600-1023 {url}/key") == "000"
+    assert on_node(f"{as_user} {ASK} {url}/key") == "000"
+    # root of a node that has it, of one that says it is there anew, and of a machine that is not of the cluster
+    again = on_node(f"{ASK} --local-port 600-1023 {url}/key; echo; cat /tmp/answer")
+    assert again.startswith("409") and f"{instance} has confirmed before" in again
+    assert on_node(f"{ASK} --local-port 600-1023 {url}/confirm") == "200"
+    stranger = lab.run(f"{CERTIFICATE}; {ASK} --local-port 600-1023 {url}/key; echo; cat /tmp/answer").stdout
+    assert stranger.startswith("403") and "knows no instance of this cluster" in stranger
+
+    # the metadata service: on the node for root, on the controller for the scaler's user too
+    lab.run("ip addr replace 169.254.169.254/32 dev lo")
+    lab.spawn("metadata", ["python3", "-m", "http.server", "80", "--bind", "169.254.169.254"])
+    get = "curl -s -m 20 -o /dev/null -w '%{http_code}' http://169.254.169.254/"
+    lab.wait_for("the metadata service", lambda: lab.run(get, check=False).stdout == "200")
+    assert on_node(get) == "200" and on_node(f"{as_user} {get}") == "000"
+    assert on_node(f"setpriv --reuid=slurm --regid=slurm --clear-groups {get}") == "000"
+    assert lab.run(f"setpriv --reuid=slurm --regid=slurm --clear-groups {get}", check=False).stdout == "200"
+    assert lab.run(get, user="lab", check=False).stdout == "000"
 
 
 def test_log_has_every_step(lab: CloudLab) -> None:
     """Each step of a boot says when it begins and ends."""
     steps = (
-        "identity names state release auth bundle database mounts accounts control scaler accounts restart"
+        "identity names state release auth keys bundle database mounts accounts control scaler accounts restart"
     ).split()
     said = lab.run("cat /var/log/supercloud/boot.log").stdout
     ends = [line.split()[1] for line in said.splitlines() if line.endswith(": ended")]

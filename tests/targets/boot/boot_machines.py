@@ -26,6 +26,7 @@ VALUES = {
     "cluster": "trainer",
     "secret_auth": "auth",
     "secret_database": "database",
+    "role_users": "users",
     "database_host": "db.internal",
     "state_device": "/dev/sdf",
     "source_scratch": "fs-1@tcp:/abcd",
@@ -53,7 +54,29 @@ cloud_resize() {
 cloud_instances() { cat "$CLOUD/instances-$1"; }
 cloud_domains() { cat "$CLOUD/domains-$1"; }
 cloud_refused() { cat "$CLOUD/refused-$1" 2>/dev/null; }
+cloud_users() { echo users "$@" >>"$SAID"; }
+cloud_credentials() { echo "credentials of $1 for $2"; }
 cloud_terminate() { echo terminate "$@" >>"$SAID"; sed -i "/^$2 /d" "$CLOUD/instances-$1"; }
+"""
+
+
+# A controller that gives the key in $CLOUD/secrets/auth, answered by curl itself.
+CONTROLLER = """out=/dev/null url=${@: -1}
+while [ $# -gt 0 ]; do
+    case $1 in -o) out=$2; shift ;; --data-binary) certificate=${2#@}; shift ;; esac
+    shift
+done
+case $url in
+*/confirm) printf 200 ;;
+*/key)
+    if [ -e "$CLOUD/given" ]; then echo "i-1 has it" >"$out"; printf 409
+    elif [ -e "$CLOUD/secrets/auth" ]; then
+        base64 -d "$CLOUD/secrets/auth" |
+            openssl cms -encrypt -binary -outform DER -aes-256-cbc -out "$out" "$certificate"
+        printf 200
+    else echo "it has none" >"$out"; printf 503; fi ;;
+*) exit 22 ;;
+esac
 """
 
 
@@ -154,6 +177,9 @@ class BootMachine:
         self.fake("hostname", "echo here")
         self.fake("blkid", "exit 2")
         self.fake("wipefs")
+        self.fake("nft", 'cat >>"$SAID"')
+        self.fake("visudo")
+        self.fake("curl", CONTROLLER)
 
     def publish(self) -> None:
         """Both bundles as archives in the bucket."""
@@ -183,6 +209,7 @@ class BootMachine:
             text = self.start.read_text()
             (self.root / "etc/supercloud/env").write_text(text.split("<<'ENV'\n")[1].split("\nENV\n")[0] + "\n")
             (self.root / "opt/supercloud/cloud.sh").write_text(CLOUD)
+            (self.root / "opt/supercloud/metadata.sh").symlink_to(here / "metadata.sh")
         return self.run(here / "boot.sh", *names, **env)
 
     @property

@@ -132,7 +132,9 @@ def test_controller_starts(controller: BootMachine) -> None:
     assert "StoragePass" not in controller.slurm["slurmdbd.conf"]
     assert "a" * 24 not in done.stdout + done.stderr + "\n".join(controller.asked)
     restarted = [line.split()[-1] for line in controller.calls("systemctl") if line.startswith("restart")]
-    assert restarted == ["munge", "mariadb", "slurmdbd", "slurmctld", "supercloud-scaler"]
+    assert restarted == [
+        "munge", "supercloud-keys", "mariadb", "slurmdbd", "slurmctld", "supercloud-scaler"
+    ]  # fmt: skip
 
 
 def test_empty_secret_is_filled_by_the_first_controller(controller: BootMachine) -> None:
@@ -144,7 +146,7 @@ def test_empty_secret_is_filled_by_the_first_controller(controller: BootMachine)
 def test_empty_secret_is_not_filled_by_nodes(compute: BootMachine) -> None:
     (compute.cloud / "secrets/auth").write_text("")
     done = compute.steps("auth")
-    assert done.returncode == 1 and "FAILED auth: the secret auth cannot be read" in done.stderr
+    assert done.returncode == 1 and "FAILED auth: the key is shorter than 32 bytes" in done.stderr
     assert (compute.cloud / "secrets/auth").read_text() == ""
 
 
@@ -189,8 +191,10 @@ def test_state_disk_is_found_by_label(controller: BootMachine) -> None:
         ("rm $CLOUD/bucket/boot/boot.tar.gz", "FAILED start: boot/boot.tar.gz cannot be fetched"),
         ("echo x >$CLOUD/bucket/boot/boot.tar.gz", "FAILED start: boot/boot.tar.gz is damaged"),
         ("rm $CLOUD/bucket/slurm/slurm.tar.gz", "FAILED bundle: slurm/slurm.tar.gz cannot be fetched"),
-        ("rm $CLOUD/secrets/auth", "FAILED auth: the secret auth cannot be read"),
-        ("echo QUJD >$CLOUD/secrets/auth", "FAILED auth: the secret auth is shorter than 32 bytes"),
+        ("rm $CLOUD/secrets/auth", "FAILED auth: the controller does not give the key: it has none\n (503)"),
+        ("echo QUJD >$CLOUD/secrets/auth", "FAILED auth: the key is shorter than 32 bytes"),
+        ("touch $CLOUD/given", "FAILED auth: the controller does not give the key: i-1 has it; if the disk of this"),
+        ("echo 'exit 1' >$BIN/nft", "FAILED start: users can reach the metadata service of the cloud"),
         ("rm $BOOT_ROOT/dev/nvidia5", "FAILED devices: of 8 accelerators, these have no device: /dev/nvidia5"),
         ("echo 'echo slurm 19.05.1' >$BIN/slurmd", "FAILED release: slurmd is slurm 19.05.1, the cluster has 25.11"),
         ("echo 'exit 1' >$BIN/modprobe", "FAILED mounts: this image has no Lustre client for its kernel"),

@@ -15,11 +15,12 @@ from .iam import role_of
 from .kubernetes_groups import pool_group, system_group
 from .network import EVERYWHERE, Network
 from .security import Walls
+from .sessions import session_rights
 from .watch import log_group
 
 __all__ = ["KubernetesSite", "kubernetes_of"]
 
-_NODE_POLICIES = ("AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly", "AmazonSSMManagedInstanceCore")
+_NODE_POLICIES = ("AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly")
 _LOGGED = ["api", "audit", "authenticator", "controllerManager", "scheduler"]
 _ADMIN = "AmazonEKSClusterAdminPolicy"
 
@@ -103,5 +104,5 @@ def _node_role(work: Work) -> tuple[pulumi.Input[str], tuple[pulumi.Resource, ..
     """ARN and rights of the role of nodes: the user's, or one that may join, pull images and be reached through SSM."""
     if work.given.node_role is not None:
         return work.given.node_role, ()
-    role = role_of(work, "node", "ec2.amazonaws.com", managed=_NODE_POLICIES)
+    role = role_of(work, "node", "ec2.amazonaws.com", [session_rights()], _NODE_POLICIES)
     return role.arn, role.rights

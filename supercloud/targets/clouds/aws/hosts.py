@@ -12,6 +12,7 @@ from ....plan.cloud.model import CloudHost
 from ..boot import user_data
 from ..work import Work
 from .dns import record
+from .groups import GROUP_TAG
 from .launch import DISK, image_id, metadata
 from .network import Network
 from .watch import Watch, alarm
@@ -115,7 +116,7 @@ def _instance(
         ),
         monitoring=True,
         maintenance_options=ec2.InstanceMaintenanceOptionsArgs(auto_recovery="default"),
-        tags=work.tags(name),
+        tags=work.tags(name) | {GROUP_TAG: plan.key},
         opts=work.options(ignore_changes=["launchTemplate", "userDataBase64"], delete_before_replace=True),
     )
 

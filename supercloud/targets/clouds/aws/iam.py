@@ -11,7 +11,7 @@ from pulumi_aws import iam
 
 from ..work import CLUSTER_TAG, Work
 
-__all__ = ["RoleOf", "Statement", "allow", "of_cluster", "profile_of", "role_of"]
+__all__ = ["RoleOf", "Statement", "allow", "grant", "of_cluster", "profile_of", "role_of"]
 
 Statement = Mapping[str, Any]
 """A statement of a policy; values may be Outputs."""
@@ -42,16 +42,19 @@ def of_cluster(work: Work) -> Mapping[str, Any]:
 def role_of(
     work: Work,
     key: str,
-    service: str,
+    service: str | Sequence[pulumi.Input[str]],
     statements: Sequence[Statement] = (),
     managed: Sequence[str] = (),
     assume: Sequence[str] = ("sts:AssumeRole",),
     when: Mapping[str, Any] | None = None,
 ) -> RoleOf:
-    """A role that ``service`` takes, with statements of our own and the provider's policies by name."""
+    """A role that ``service`` takes, or other roles by their ARN, with our statements and the provider's policies."""
     condition = {"Condition": when} if when else {}
-    principal = work.cloud.principals.get(service, service)
-    trust = {"Effect": "Allow", "Action": list(assume), "Principal": {"Service": principal}, **condition}
+    if isinstance(service, str):
+        who: dict[str, Any] = {"Service": work.cloud.principals.get(service, service)}
+    else:
+        who = {"AWS": list(service)}
+    trust = {"Effect": "Allow", "Action": list(assume), "Principal": who, **condition}
     role = iam.Role(
         work.child(f"{key}-role", "role"),
         assume_role_policy=pulumi.Output.json_dumps({"Version": _VERSION, "Statement": [trust]}),
@@ -68,15 +71,18 @@ def role_of(
         for policy in managed
     ]
     if statements:
-        rights.append(
-            iam.RolePolicy(
-                work.child(f"{key}-policy", "policy"),
-                role=role.name,
-                policy=pulumi.Output.json_dumps({"Version": _VERSION, "Statement": list(statements)}),
-                opts=work.options(),
-            )
-        )
+        rights.append(grant(work, key, role.name, statements))
     return RoleOf(role.name, role.arn, tuple(rights))
+
+
+def grant(work: Work, key: str, role: pulumi.Input[str], statements: Sequence[Statement]) -> iam.RolePolicy:
+    """Statements for a role, by the role's name."""
+    return iam.RolePolicy(
+        work.child(f"{key}-policy", "policy"),
+        role=role,
+        policy=pulumi.Output.json_dumps({"Version": _VERSION, "Statement": list(statements)}),
+        opts=work.options(),
+    )
 
 
 def profile_of(work: Work, key: str, role: pulumi.Input[str]) -> iam.InstanceProfile:

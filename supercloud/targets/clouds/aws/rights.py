@@ -12,12 +12,14 @@ from ....plan.cloud.model import CloudStorage
 from ..work import Work
 from .database import Database
 from .iam import Statement, allow, of_cluster
+from .sessions import log_agent_rights, session_rights
 from .watch import Watch
 
 __all__ = ["Rights", "backend_rights", "bucket_data", "rights_of"]
 
 
 _READ = "secretsmanager:GetSecretValue"
+_WRITE = "secretsmanager:PutSecretValue"
 
 
 @dataclass(frozen=True)
@@ -25,28 +27,32 @@ class Rights:
     """Statements by kind of machine."""
 
     controller: tuple[Statement, ...]
+    database: tuple[Statement, ...]
+    """Of the host of slurmdbd, where that is not the controller."""
     login: tuple[Statement, ...]
     node: tuple[Statement, ...]
 
 
 def rights_of(
     work: Work,
-    buckets: Mapping[str, s3.Bucket],
+    state: s3.Bucket,
     secrets: Mapping[str, secretsmanager.Secret],
     database: Database | None,
     watch: Watch,
 ) -> Rights:
-    """Everybody reads the published bundles and writes logs and data; the controller fills secrets and starts nodes."""
-    state = buckets[work.cloud.state_bucket]
-    data = [bucket for name, bucket in buckets.items() if name != work.cloud.state_bucket]
-    common = (*_common(state, watch), *([bucket_data(data)] if data else []))
-    every = [secret.arn for secret in secrets.values()]
-    own = [database.secret] if database else []
-    keys = allow([_READ], [secrets["auth"].arn])
+    """Everybody reads the published bundles, writes logs and can be given a shell; the controller starts nodes.
+
+    Only the controller reads the daemons' key, with which anybody could speak for root of the cluster: it gives it to
+    the other machines when they join (``templates/boot/keys.py.j2``). Only the host of slurmdbd reads the database's
+    password. No role of a machine reads or writes data buckets: whoever becomes root of any machine would have it.
+    """
+    common = _common(work, state, watch)
+    password = _password(secrets, database)
+    apart = bool(work.cloud.hosts_of("database"))
     controller = (
         *common,
-        allow([_READ, "secretsmanager:PutSecretValue"], every),
-        *([allow([_READ], own)] if own else []),
+        allow([_READ, _WRITE], [secrets["auth"].arn]),
+        *(() if apart else password),
         allow(
             ["autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup"],
             [_groups(work)],
@@ -62,12 +68,24 @@ def rights_of(
             ]
         ),
     )
-    return Rights(controller, (*common, keys), (*common, keys, allow(["ec2:DescribeInstanceTopology"])))
+    return Rights(
+        controller=controller,
+        database=(*common, *password),
+        login=common,
+        node=(*common, allow(["ec2:DescribeInstanceTopology"])),
+    )
+
+
+def _password(secrets: Mapping[str, secretsmanager.Secret], database: Database | None) -> tuple[Statement, ...]:
+    """The database's: one that the provider runs has made it, else the host of slurmdbd does."""
+    if database is not None:
+        return (allow([_READ], [database.secret]),)
+    return (allow([_READ, _WRITE], [secrets["database"].arn]),) if "database" in secrets else ()
 
 
 def backend_rights(work: Work, plan: CloudStorage, state: s3.Bucket, watch: Watch) -> tuple[Statement, ...]:
     """What servers of a file system may do: find each other, and read what installs their software."""
-    found = [*_common(state, watch), allow(["ec2:DescribeInstances", "autoscaling:DescribeAutoScalingGroups"])]
+    found = [*_common(work, state, watch), allow(["ec2:DescribeInstances", "autoscaling:DescribeAutoScalingGroups"])]
     start = f"arn:{work.cloud.partition}"
     if plan.install is not None and plan.install.source.startswith("s3://"):
         found.append(allow(["s3:GetObject"], [f"{start}:s3:::{plan.install.source.removeprefix('s3://')}"]))
@@ -80,8 +98,8 @@ def backend_rights(work: Work, plan: CloudStorage, state: s3.Bucket, watch: Watc
     return tuple(found)
 
 
-def _common(state: s3.Bucket, watch: Watch) -> tuple[Statement, ...]:
-    """What every machine may do: read the published bundles and write logs."""
+def _common(work: Work, state: s3.Bucket, watch: Watch) -> tuple[Statement, ...]:
+    """What every machine may do: read the published bundles, write logs, be given a shell."""
     streams = [watch.logs.arn, pulumi.Output.concat(watch.logs.arn, ":*")] if watch.logs else []
     return (
         allow(["s3:GetObject"], [pulumi.Output.concat(state.arn, "/*")]),
@@ -91,6 +109,8 @@ def _common(state: s3.Bucket, watch: Watch) -> tuple[Statement, ...]:
             if streams
             else []
         ),
+        session_rights(),
+        *(log_agent_rights(work) if watch.logs else ()),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import pulumi
 from pulumi_aws import iam, route53, s3, secretsmanager
@@ -14,21 +14,19 @@ from .database import Database, database_of
 from .files import FileSystem
 from .groups import node_group
 from .hosts import STATE_DEVICE, HostOf, host_of
-from .iam import profile_of, role_of
+from .iam import RoleOf, profile_of, role_of
 from .log_agent import ship_logs
 from .network import Network
 from .rights import Rights, rights_of
 from .secrets import secrets_of
 from .security import Walls
+from .users import user_role
 from .watch import Watch
 
 __all__ = ["SlurmSite", "basics", "slurm_of"]
 
-_MANAGED = ("AmazonSSMManagedInstanceCore",)
-"""Shells without open ports, through Systems Manager."""
-_IMAGES = ("AmazonEC2ContainerRegistryPullOnly",)
-"""Nodes pull the containers of jobs."""
-_WITH_STATE = ("controller", "database")
+_WORKED_ON = ("login", "node")
+"""Kinds of machines on which users are, and root takes their role for them."""
 
 
 @dataclass(frozen=True)
@@ -53,20 +51,20 @@ def slurm_of(
     secrets = secrets_of(work)
     database = database_of(work, network, walls, zone, watch)
     state = buckets[work.cloud.state_bucket]
-    rights = rights_of(work, buckets, secrets, database, watch)
-    values = _values(work, state, secrets, database, files)
+    roles = _roles(work, rights_of(work, state, secrets, database, watch))
+    users = user_role(work, buckets, {key: roles[key] for key in _WORKED_ON if key in roles})
+    values = _values(work, state, secrets, database, files) | {"role_users": users.arn}
     if watch.logs is not None:
         ship_logs(work, watch.logs)
-    profiles, granted = _profiles(work, rights)
-    ready = [*published, *network.ready, *granted]
+    profiles = _profiles(work, roles)
+    ready = [*published, *network.ready, *users.rights, *(right for role in roles.values() for right in role.rights)]
 
     hosts = []
     for plan in work.cloud.hosts:
         if plan.role in ("controller", "login", "database"):
             own = [walls.access.id] if walls.access and plan.public else []
-            role = "controller" if plan.role in _WITH_STATE else "login"
             machines = host_of(
-                work, plan, network, [walls.cluster.id, *own], profiles[role].name, zone, watch,
+                work, plan, network, [walls.cluster.id, *own], profiles[plan.role].name, zone, watch,
                 after(ready, values | {"host": plan.key}),
             )  # fmt: skip
             hosts += machines
@@ -78,20 +76,21 @@ def slurm_of(
     return SlurmSite(tuple(hosts), database)
 
 
-def _profiles(work: Work, rights: Rights) -> tuple[dict[str, iam.InstanceProfile], list[pulumi.Resource]]:
-    """An instance profile for each kind of machine (nodes have the user's role where there is one), and its rights."""
-    found: dict[str, iam.InstanceProfile] = {}
-    granted: list[pulumi.Resource] = []
-    for key, statements in (("controller", rights.controller), ("login", rights.login), ("node", rights.node)):
-        if key == "node" and work.given.node_role is not None:
-            name = pulumi.Output.from_input(work.given.node_role).apply(lambda arn: arn.rsplit("/", 1)[-1])
-            found[key] = profile_of(work, key, name)
-            continue
-        managed = (*_MANAGED, *_IMAGES) if key == "node" else _MANAGED
-        role = role_of(work, key, "ec2.amazonaws.com", statements, managed)
-        granted += role.rights
-        found[key] = profile_of(work, key, role.name)
-    return found, granted
+def _roles(work: Work, rights: Rights) -> dict[str, RoleOf]:
+    """A role for each kind of machine; nodes have the user's where there is one."""
+    kinds = [kind.name for kind in fields(rights)]
+    absent = {"node"} if work.given.node_role is not None else set()
+    if not work.cloud.hosts_of("database"):
+        absent.add("database")
+    return {key: role_of(work, key, "ec2.amazonaws.com", getattr(rights, key)) for key in kinds if key not in absent}
+
+
+def _profiles(work: Work, roles: Mapping[str, RoleOf]) -> dict[str, iam.InstanceProfile]:
+    """What gives machines their role, by kind of machine."""
+    names: dict[str, pulumi.Input[str]] = {key: role.name for key, role in roles.items()}
+    if work.given.node_role is not None:
+        names["node"] = pulumi.Output.from_input(work.given.node_role).apply(lambda arn: arn.rsplit("/", 1)[-1])
+    return {key: profile_of(work, key, name) for key, name in names.items()}
 
 
 def basics(work: Work, state: s3.Bucket) -> dict[str, pulumi.Input[str]]:

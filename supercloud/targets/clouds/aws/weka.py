@@ -41,7 +41,7 @@ def weka_of(
 ) -> FileSystem:
     """The backends. Data is on their own disks, so Auto Scaling must never replace one by itself."""
     rights = backend_rights(work, plan, state, watch)
-    role = role_of(work, host.key, "ec2.amazonaws.com", rights, ["AmazonSSMManagedInstanceCore"])
+    role = role_of(work, host.key, "ec2.amazonaws.com", rights)
     values = after([*published, *network.ready, *role.rights], basics(work, state))
     tags = {STORAGE_TAG: plan.name}
     launch = template(

@@ -11,6 +11,7 @@ alive() { [ -e "$pid" ] && kill -0 "$(cat "$pid")" 2>/dev/null; }
 
 case $verb in
 is-active) alive ;;
+start) [ "$1" != supercloud-metadata ] || /opt/supercloud/metadata.sh ;;
 restart)
     ! alive || { kill "$(cat "$pid")" && tail --pid="$(cat "$pid")" -f /dev/null; }
     name=${LAB_UNIT:-}$1
@@ -20,6 +21,10 @@ restart)
     slurmctld) command=(slurmctld -D) ;;
     slurmdbd) command=(slurmdbd -D) ;;
     mariadb) exec /lab/bin/service.sh mariadb ;;
+    supercloud-keys)
+        # shellcheck disable=SC2207  # words of a command
+        command=($(sed -n 's/^ExecStart=\(..*\)/\1/p' /etc/systemd/system/supercloud-keys.service))
+        ;;
     supercloud-scaler)
         command=(setpriv --reuid=slurm --regid=slurm --clear-groups /opt/supercloud/boot/scale.sh loop)
         ;;

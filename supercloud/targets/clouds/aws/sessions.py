@@ -1,0 +1,53 @@
+"""What Systems Manager needs of a machine: shells without open ports, and the package that ships logs.
+
+``AmazonSSMManagedInstanceCore`` would give more: with it every machine reads all parameters of the account
+(``ssm:GetParameter``), writes inventories and gets patches. Actions: the policy's own document
+(docs.aws.amazon.com/aws-managed-policy/latest/reference/AmazonSSMManagedInstanceCore.html) without those; of sessions:
+docs.aws.amazon.com/systems-manager/latest/userguide/getting-started-create-iam-instance-profile.html.
+"""
+
+from __future__ import annotations
+
+from ..work import Work
+from .iam import Statement, allow
+
+__all__ = ["log_agent_rights", "session_rights"]
+
+_SESSIONS = (
+    "ssm:UpdateInstanceInformation",
+    "ssmmessages:CreateControlChannel",
+    "ssmmessages:CreateDataChannel",
+    "ssmmessages:OpenControlChannel",
+    "ssmmessages:OpenDataChannel",
+)
+_COMMANDS = (
+    "ec2messages:AcknowledgeMessage",
+    "ec2messages:DeleteMessage",
+    "ec2messages:FailMessage",
+    "ec2messages:GetEndpoint",
+    "ec2messages:GetMessages",
+    "ec2messages:SendReply",
+    "ssm:DescribeAssociation",
+    "ssm:GetManifest",
+    "ssm:ListAssociations",
+    "ssm:ListInstanceAssociations",
+    "ssm:PutComplianceItems",
+    "ssm:PutConfigurePackageResult",
+    "ssm:UpdateAssociationStatus",
+    "ssm:UpdateInstanceAssociationStatus",
+)
+"""How an association tells an instance what to run, and what comes of it."""
+_DOCUMENTS = ("ssm:DescribeDocument", "ssm:GetDocument")
+
+
+def session_rights() -> Statement:
+    """Shells through Systems Manager. The agent names no resource before it has a session."""
+    return allow(_SESSIONS)
+
+
+def log_agent_rights(work: Work) -> tuple[Statement, ...]:
+    """What the association that puts the log agent on a machine needs: commands, and no document but those it runs."""
+    start = f"arn:{work.cloud.partition}:ssm:{work.cloud.region}:*:document"
+    # ours is named by Pulumi after its logical name; packages of AWS have no account in their ARN
+    own = [f"{start}/{work.child('log-agent', 'document')}-*", f"{start}/AmazonCloudWatchAgent"]
+    return allow(_COMMANDS), allow(_DOCUMENTS, own)
