@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Mapping
+from email import message_from_bytes
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -89,7 +90,18 @@ def document(entry: Entry, name: str = "policy") -> list[dict[str, Any]]:
 
 def started(entry: Entry) -> str:
     """User data as a machine reads it."""
-    return base64.b64decode(entry.inputs.get("userData") or entry.inputs["userDataBase64"]).decode()
+    return _decoded(entry).decode()
+
+
+def parts_of(entry: Entry) -> dict[str, tuple[str, str]]:
+    """Parts of user data by file name: their type and text."""
+    parts = message_from_bytes(_decoded(entry)).walk()
+    found = {part.get_filename(): (part.get_content_type(), part.get_payload(decode=True)) for part in parts}
+    return {name: (kind, text.decode()) for name, (kind, text) in found.items() if name and isinstance(text, bytes)}
+
+
+def _decoded(entry: Entry) -> bytes:
+    return base64.b64decode(entry.inputs.get("userData") or entry.inputs["userDataBase64"])
 
 
 def short(urn: str) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 from offline.graph import Graph
-from programs import SLURM, SPECS, document, graph, made, started
+from offline.recorder import record
+from programs import SLURM, SPECS, cluster, document, graph, made, parts_of, small, started
 
 # a generated SDK warns of each deprecated class when its module is loaded, used or not
 pytestmark = pytest.mark.filterwarnings("ignore:.* has been deprecated in favor of:DeprecationWarning")
@@ -91,9 +94,6 @@ def test_only_machines_that_users_work_on_take_the_role_of_users() -> None:
 
 
 def made_with_node_role() -> Graph:
-    from offline.recorder import record
-    from programs import cluster, small
-
     return record(cluster(spec=small(), node_role="arn:aws:iam::1:role/own"))
 
 
@@ -126,3 +126,30 @@ def test_the_controller_finds_logins_by_the_tag_of_groups() -> None:
     found = made(scheduler={"kind": "slurm", "version": "25.11", "login": {"count": 2}})
     for host in ("login1", "login2"):
         assert found.one(HOST, f"prod-{host}").inputs["tags"]["supercloud:group"] == "login"
+
+
+@pytest.mark.parametrize("name", SLURM)
+def test_the_metadata_service_is_closed_before_anybody_may_log_in(name: str, tmp_path: Path) -> None:
+    """cloud-init runs a boothook before the SSH server starts; what it runs are the first lines of the script."""
+    found = graph(name)
+    machines = [entry for entry in found.values() if {"userData", "userDataBase64"} & set(entry.inputs)]
+    for entry in machines:
+        parts = parts_of(entry)
+        assert [(name, kind) for name, (kind, _) in parts.items()] == [
+            ("start.sh", "text/x-shellscript"),
+            ("guard.sh", "text/cloud-boothook"),
+        ]  # the script is stored first
+        assert parts["guard.sh"][1].splitlines()[-1].endswith("/var/lib/cloud/instance/scripts/start.sh guard")
+    start = tmp_path / "start.sh"
+    start.write_text(parts_of(machines[0])["start.sh"][1])
+    for program in ("nft", "systemctl"):
+        (tmp_path / program).write_text(f'#!/bin/sh\necho {program} "$@" >>{tmp_path}/said\ncat >>{tmp_path}/said\n')
+        (tmp_path / program).chmod(0o755)
+    done = subprocess.run(
+        ["bash", start, "guard"], env={"PATH": f"{tmp_path}:/usr/bin:/bin", "BOOT_ROOT": str(tmp_path)}, text=True,
+        capture_output=True, stdin=subprocess.DEVNULL, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0 and not done.stdout, done.stdout + done.stderr
+    said = (tmp_path / "said").read_text()
+    assert "ip daddr 169.254.169.254" in said and "ip6 daddr fd00:ec2::254" in said
+    assert "enable -q supercloud-metadata" in said and not (tmp_path / "opt/supercloud/boot").exists()

@@ -13,7 +13,8 @@ placeholder             is put in                                            in
 ``@{bucket}``           name of the bucket                                   all
 ``@{region}``           region                                               all
 ``@{cluster}``          what groups and instances are tagged with            all
-``@{secret_auth}``      name in the secret store of the key of all daemons   compute, controller, database, login
+``@{secret_auth}``      name in the secret store of the key of all daemons   controller
+``@{role_users}``       the role of users, empty where the cloud has none    compute, login
 ``@{secret_database}``  name of the database's password                      the host of slurmdbd
 ``@{database_host}``    where a database of the cloud answers                the host of slurmdbd, then only
 ``@{state_device}``     what the protected disk is attached as               hosts with ``state``
@@ -40,7 +41,15 @@ A provider is ``templates/boot/clouds/<name>.sh.j2``: these functions, and no ot
                                          machines come together
 ``cloud_refused GROUP SINCE``            the reason, if the cloud could not start instances after that second
 ``cloud_terminate GROUP INSTANCE``       ends it, and makes the group smaller by it unless it has its least
+``cloud_credentials TENANT USER``        credentials of the role of users (``$USERS``), as the SDK takes them from a
+                                         program
+``cloud_users PROGRAM``                  makes the SDKs of users ask that program
 =======================================  ==========================================================================
+
+``cloud_instances`` is also asked for hosts of the roles database and login (``members.txt``): their machines carry the
+same tag as those of groups. These and nodes get the key of all daemons from the controller when they join: ``keys.py``
+says who gets it and why that is safe. ``metadata.sh`` is the first thing that runs: it closes the metadata service of
+the cloud to users.
 
 Servers of a file system run a program of the user's, once, as root and without arguments: it installs the software that
 only its maker gives and makes the cluster of the servers. Where it fails it is run again at the next start. Its

@@ -13,6 +13,25 @@ from .work import Work
 
 __all__ = ["after", "filled", "user_data"]
 
+_PARTS = """\
+Content-Type: multipart/mixed; boundary="=="
+MIME-Version: 1.0
+
+--==
+Content-Type: text/x-shellscript
+Content-Disposition: attachment; filename="start.sh"
+
+{script}
+--==
+Content-Type: text/cloud-boothook
+Content-Disposition: attachment; filename="guard.sh"
+
+#!/bin/bash
+exec /bin/bash /var/lib/cloud/instance/scripts/start.sh guard
+--==--
+"""
+"""cloud-init runs the script last, when users may have logged in; a boothook runs before the SSH server starts, once
+cloud-init has stored the parts before it (docs.cloud-init.io, user data formats). It closes the metadata service."""
 _HOLE = re.compile(r"@\{([a-z][a-z0-9_.-]*)\}")
 
 
@@ -48,7 +67,7 @@ def _inside_quotes(value: object) -> str:
 
 
 def _encoded(text: str, limit: int, path: str) -> str:
-    content = text.encode()
+    content = _PARTS.format(script=text.rstrip()).encode()
     if len(content) > limit:
         raise InputError(f"{path} has {len(content)} bytes, machines take {limit}")
     return base64.b64encode(content).decode()

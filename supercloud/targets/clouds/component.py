@@ -54,7 +54,9 @@ class ClusterArgs(TypedDict):
     """An existing key pair for logins and controllers."""
     node_role: NotRequired[pulumi.Input[str] | None]
     """An existing role for nodes as the provider addresses it (an ARN), instead of one that may do what nodes need:
-    under Slurm read the bucket ``state`` and the cluster's secret, write logs and be reached by the session service."""
+    under Slurm read the bucket ``state``, write logs, be reached by the session service, and take the role of users
+    (``sts:AssumeRole`` and ``sts:TagSession``). It must not read the cluster's secrets: machines get the key of the
+    daemons from the controller."""
     admins: NotRequired[dict[str, pulumi.Input[str]] | None]
     """Who may administer the Kubernetes cluster, by a name of yours, besides whoever creates it."""
     notify: NotRequired[list[str] | None]

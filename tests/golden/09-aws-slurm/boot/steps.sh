@@ -5,6 +5,8 @@
 
 # shellcheck disable=SC2154  # root, here, etc: set by boot.sh; names in capitals: by /etc/supercloud/env
 
+declare -A own=()
+
 step_identity() { # what the instance says of itself: id, type, zone, address, node, network, domain
     local key value
     declare -gA own=()
@@ -68,6 +70,8 @@ step_release() { # the release of Slurm that the configuration was written for: 
     [ "$(slurm_version $program)" = "$RELEASE" ] ||
         die "$program is $($program -V 2>/dev/null || echo missing), the cluster has $RELEASE: use an image with it, or put packages/packages.tar.gz into the bucket"
     id slurm >/dev/null 2>&1 || useradd --system --no-create-home slurm
+    # the scaler's user may be new, and has to reach the metadata service
+    [ "$ROLE" != controller ] || "$root/opt/supercloud/metadata.sh" || die "the metadata service cannot be closed to users"
 }
 
 random_key() { head -c 1024 /dev/urandom | base64 -w 0; }
@@ -91,24 +95,79 @@ secret() { # NAME MAKE: a value from the secret store; the first controller (of 
     printf %s "$value"
 }
 
-step_auth() { # the key that all daemons share; base64 in the secret store
-    local file=$root/etc/munge/munge.key owner=munge fresh
-    [ "$AUTH" = munge ] || { file=$etc/slurm.key owner=slurm; }
-    mkdir -p "$(dirname "$file")"
-    fresh=$(umask 077 && mktemp "$file.XXXXXX")
-    # shellcheck disable=SC2034  # boot.sh removes it at the end, whatever happens
-    secret_file=$fresh
-    secret "$SECRET_AUTH" random_key | base64 -d >"$fresh" || die "the secret $SECRET_AUTH cannot be read"
-    # munge takes no key of less than 32 bytes
-    [ "$(stat -c %s "$fresh")" -ge 32 ] || die "the secret $SECRET_AUTH is shorter than 32 bytes"
-    if ! cmp -s "$fresh" "$file"; then
-        chown "$owner:" "$fresh"
-        chmod 400 "$fresh"
-        mv "$fresh" "$file"
-        changed $owner
+key_file() { # where the daemons look for the key that all of them share
+    if [ "$AUTH" = munge ]; then echo "$root/etc/munge/munge.key"; else echo "$etc/slurm.key"; fi
+}
+
+step_auth() { # that key: the controller has it from the secret store, every other machine gets it from the controller, once
+    local file owner=munge folder='' had=$root/etc/supercloud/key-of
+    file=$(key_file)
+    [ "$AUTH" = munge ] || owner=slurm
+    [ -n "${own[id]:-}" ] || step_identity
+    # an image that was made of such a machine has the mark of another instance
+    if [ "$ROLE" = controller ] || [ ! -s "$file" ] || ! grep -qxE "${own[id]}( unconfirmed)?" "$had" 2>/dev/null; then
+        mkdir -p "$(dirname "$file")"
+        # boot.sh removes it at the end, whatever happens
+        secret_folder=$(umask 077 && mktemp -d "$(dirname "$file")/.fresh.XXXXXX")
+        folder=$secret_folder
+        if [ "$ROLE" = controller ]; then
+            (umask 077 && secret "$SECRET_AUTH" random_key | base64 -d >"$folder/key") || die "the secret $SECRET_AUTH cannot be read"
+        else
+            log "asking the controller for the key"
+            openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=join -keyout "$folder/private" -out "$folder/certificate" \
+                2>/dev/null || die "openssl makes no certificate"
+            again "${BOOT_TRIES:-60}" from_controller key "$folder" || die "the controller does not give the key: $said"
+            [ ! -e "$folder/refused" ] || die "the controller does not give the key: $(cat "$folder/answer"); if the disk of this instance is new, take its line out of /var/lib/supercloud/keys-given there"
+            openssl cms -decrypt -binary -inform DER -in "$folder/answer" -recip "$folder/certificate" -inkey "$folder/private" \
+                -out "$folder/key" || die "the controller's answer cannot be decrypted"
+        fi
+        # munge takes no key of less than 32 bytes
+        [ "$(stat -c %s "$folder/key")" -ge 32 ] || die "the key is shorter than 32 bytes"
+        if ! cmp -s "$folder/key" "$file"; then
+            chown "$owner:" "$folder/key"
+            chmod 400 "$folder/key"
+            mv "$folder/key" "$file"
+            changed $owner
+        fi
+        rm -rf "$folder"
+        [ "$ROLE" = controller ] || echo "${own[id]} unconfirmed" >"$had"
     fi
-    rm -f "$fresh"
+    if [ "$ROLE" != controller ] && ! grep -qx "${own[id]}" "$had"; then
+        # from now on nobody gets it in the name of this machine
+        again "${BOOT_TRIES:-60}" from_controller confirm || die "the controller does not hear that the key is here: $said"
+        echo "${own[id]}" >"$had"
+    fi
     [ "$AUTH" != munge ] || service munge
+}
+
+from_controller() { # key FOLDER | confirm: asked from a port that is root's; keys.py there says what else it looks at
+    local body=() code
+    [ "$1" = confirm ] || body=(--data-binary "@$2/certificate" -o "$2/answer")
+    [ "$1" = key ] || body=(-d '' -o /dev/null)
+    code=$(curl -sS --noproxy '*' --local-port 600-1023 --max-time 330 -w '%{http_code}' "${body[@]}" \
+        "http://${CONTROLLERS%%,*}:$KEY_PORT/$1") || { echo "it does not answer at ${CONTROLLERS%%,*}, port $KEY_PORT"; return 1; }
+    [ "$code" != 409 ] || { touch "$2/refused"; return 0; }   # trying again would not help
+    [ "$code" = 200 ] || { [ "$1" = confirm ] || cat "$2/answer"; echo " ($code)"; return 1; }
+}
+
+step_keys() { # the controller gives the key to the others; which ones have it stays on the disk that outlives the machine
+    local given=$root/var/lib/supercloud
+    mkdir -p "$given" "$root/etc/systemd/system"
+    chmod 700 "$given"
+    [ -z "$STATE_DISK" ] || share keys "$given" root 700
+    cat >"$root/etc/systemd/system/supercloud-keys.service" <<UNIT
+[Unit]
+Description=Gives machines of the cluster the key of its daemons, once each
+After=network.target
+[Service]
+ExecStart=/usr/bin/env python3 $here/keys.py $KEY_PORT $(key_file) $given/keys-given
+Restart=always
+RestartSec=5
+[Install]
+WantedBy=multi-user.target
+UNIT
+    systemctl daemon-reload
+    service supercloud-keys
 }
 
 fetch_folder() { # NAME FOLDER: an archive of the bucket, unpacked; false when there is none, an end when it is damaged
@@ -202,6 +261,17 @@ step_mounts() { # file systems of the plan; mounts.txt says how and where to, th
         esac
         again "$tries" mount -t "$type" -o "$options" "$source" "$root$place" || die "$source cannot be mounted at $place: $said"
     done <"$here/mounts.txt"
+}
+
+step_users() { # what users may have of the cloud, they get from a program that knows who they are, not from the machine's role
+    local rule=$root/etc/sudoers.d/supercloud program=/opt/supercloud/boot/credentials.sh
+    [ -n "${USERS:-}" ] || { log "the cloud gives users nothing"; return; }
+    command -v visudo >/dev/null || { log "this image has no sudo: users get no credentials of the cloud"; return; }
+    mkdir -p "$root/etc/sudoers.d" "$root/etc/profile.d"
+    (umask 337 && printf 'Defaults!%s env_reset, !env_keep, !requiretty\nALL ALL=(root:root) NOPASSWD: %s\n' "$program" "$program" >"$rule.fresh")
+    visudo -cqf "$rule.fresh" || die "sudo refuses $rule.fresh"
+    mv -f "$rule.fresh" "$rule"
+    cloud_users "$program"
 }
 
 step_devices() { # an instance that lacks an accelerator must not join

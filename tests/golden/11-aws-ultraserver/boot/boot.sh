@@ -28,10 +28,10 @@ source "$here/install.sh"
 log() { echo "$(date -u +%FT%TZ) $step: $*"; }
 die() { died=yes; echo "$(date -u +%FT%TZ) FAILED $step: $*" >&2; exit 1; }
 trap 'die "line $LINENO: $BASH_COMMAND gave $?"' ERR
-died='' secret_file=''
+died='' secret_folder=''
 ended() { # what the shell itself ends with, an unset variable, is no failed command
     local code=$?
-    [ -z "$secret_file" ] || rm -f "$secret_file"
+    [ -z "$secret_folder" ] || rm -rf "$secret_folder"
     [ "$code" -eq 0 ] || [ -n "$died" ] || echo "$(date -u +%FT%TZ) FAILED $step: ended with code $code, see the line before" >&2
 }
 trap ended EXIT
@@ -39,10 +39,10 @@ set -E
 run() { step=$1; log begins; "step_$1"; log ended; }
 
 case $ROLE in
-compute)    steps=(identity names release auth bundle mounts devices join place restart) ;;
-controller) steps=(identity names state release auth bundle database mounts accounts control scaler accounts restart) ;;
+compute)    steps=(identity names release auth bundle mounts users devices join place restart) ;;
+controller) steps=(identity names state release auth keys bundle database mounts accounts control scaler accounts restart) ;;
 database)   steps=(identity names state release auth bundle database restart) ;;
-login)      steps=(identity names release auth bundle mounts restart) ;;
+login)      steps=(identity names release auth bundle mounts users restart) ;;
 storage)    steps=(identity names restart install) ;;   # a program that fails, or restarts the machine, is run again
 system)     steps=(identity names restart) ;;
 *)          die "there is no role $ROLE" ;;

@@ -88,3 +88,13 @@ cloud_terminate() { # GROUP INSTANCE: the group shrinks with it, so nothing take
     if [[ $said == *"min size"* ]] && said=$("${end[@]}" --no-should-decrement-desired-capacity 2>&1); then return; fi
     [[ $said == *"not found"* ]] || { echo "$said" >&2; return 1; }
 }
+cloud_credentials() { # TENANT USER: as the SDKs take them from a program; the tag says whose data (sts:TagSession)
+    local tags=() form='AccessKeyId: AccessKeyId, SecretAccessKey: SecretAccessKey, SessionToken: SessionToken, Expiration: Expiration'
+    [ -z "$1" ] || tags=(--tags "Key=tenant,Value=$1")
+    aws sts assume-role --region "$REGION" --role-arn "$USERS" --role-session-name "$2" "${tags[@]}" --output json \
+        --query "Credentials.{Version: to_number('1'), $form}"
+}
+cloud_users() { # PROGRAM: what SDKs and the command line of users read, unless they have their own
+    printf '[default]\nregion = %s\ncredential_process = sudo -n %s\n' "$REGION" "$1" >"${root:-}/etc/supercloud/aws-config"
+    echo '[ -e ~/.aws/config ] || export AWS_CONFIG_FILE=/etc/supercloud/aws-config' >"${root:-}/etc/profile.d/supercloud.sh"
+}

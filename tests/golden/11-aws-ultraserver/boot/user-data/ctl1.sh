@@ -1,8 +1,9 @@
 #!/bin/bash
 # made by supercloud VERSION from the spec ultra; edits are lost
 #
-# First program of a machine, and of every later start: fetches boot/ from the bucket unless this very version is here,
-# compares it with the digest below, and becomes boot.sh.
+# First program of a machine, and of every later start: closes the metadata service to users, fetches boot/ from the bucket
+# unless this very version is here, compares it with the digest below, and becomes boot.sh. "guard" ends after the first of
+# these: clouds that can run a program before anybody may log in call it so.
 set -euo pipefail
 umask 022
 root=${BOOT_ROOT:-}
@@ -21,6 +22,7 @@ RELEASE='25.11'
 AUTH='munge'
 DOMAIN='ultra.internal'
 SECRET_AUTH='@{secret_auth}'
+KEY_PORT='329'
 CONTROLLERS='ctl1.ultra.internal'
 ACCOUNTING='yes'
 DATABASE='here'
@@ -31,7 +33,7 @@ STATE_LABEL='sc-ctl1'
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=3bb61a226490658a094c5f31475169814a0b480d717e0af476e3949fa9f12031
+DIGEST=0e219a97e1f7b09d6da3a9c1382dd902494506a58ae35d9f4c77d3f01c338c91
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
@@ -124,8 +126,126 @@ cloud_terminate() { # GROUP INSTANCE: the group shrinks with it, so nothing take
     if [[ $said == *"min size"* ]] && said=$("${end[@]}" --no-should-decrement-desired-capacity 2>&1); then return; fi
     [[ $said == *"not found"* ]] || { echo "$said" >&2; return 1; }
 }
+cloud_credentials() { # TENANT USER: as the SDKs take them from a program; the tag says whose data (sts:TagSession)
+    local tags=() form='AccessKeyId: AccessKeyId, SecretAccessKey: SecretAccessKey, SessionToken: SessionToken, Expiration: Expiration'
+    [ -z "$1" ] || tags=(--tags "Key=tenant,Value=$1")
+    aws sts assume-role --region "$REGION" --role-arn "$USERS" --role-session-name "$2" "${tags[@]}" --output json \
+        --query "Credentials.{Version: to_number('1'), $form}"
+}
+cloud_users() { # PROGRAM: what SDKs and the command line of users read, unless they have their own
+    printf '[default]\nregion = %s\ncredential_process = sudo -n %s\n' "$REGION" "$1" >"${root:-}/etc/supercloud/aws-config"
+    echo '[ -e ~/.aws/config ] || export AWS_CONFIG_FILE=/etc/supercloud/aws-config' >"${root:-}/etc/profile.d/supercloud.sh"
+}
 CLOUD
+cat >"$root/opt/supercloud/metadata.sh" <<'METADATA'
+#!/bin/bash
+# made by supercloud VERSION from the spec ultra; edits are lost
+#
+# metadata.sh [install]: closes the metadata service of the cloud to everybody but root, on the controller also but the user
+# of the scaler: whoever reaches it has the rights of the machine's role. "install" makes it so at every start, before sessions
+# of users and jobs; where it fails, neither begins. Packets of containers, which the machine forwards, are refused too.
+set -euo pipefail
+PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+root=${BOOT_ROOT:-}
+# address, and the TCP ports that are closed: - closes all
+services='169.254.169.254 -
+fd00:ec2::254 -'
 
+owners() { # user numbers that may ask
+    echo 0
+    # shellcheck source=/dev/null
+    [ "$(source "$root/etc/supercloud/env" && echo "$ROLE")" != controller ] || id -u slurm 2>/dev/null || true
+}
+
+nft_rules() { # VERDICT: a line an address
+    local address ports family
+    while read -r address ports; do
+        family=ip
+        [[ $address != *:* ]] || family=ip6
+        [ "$ports" = - ] && ports='' || ports="tcp dport { $ports }"
+        echo "$family daddr $address $ports $1"
+    done <<<"$services"
+}
+
+with_nft() { # one transaction: at no moment is there no rule. A packet of no socket has no owner, and is refused
+    nft -f - <<NFT
+table inet supercloud_metadata
+delete table inet supercloud_metadata
+table inet supercloud_metadata {
+chain owned { meta skuid { $(owners | paste -sd,) } return; counter reject; }
+chain output { type filter hook output priority -10; policy accept;
+$(nft_rules 'jump owned')
+}
+chain forward { type filter hook forward priority -10; policy accept;
+$(nft_rules 'counter reject')
+}
+}
+NFT
+}
+
+with_iptables() { # COMMAND ADDRESSES
+    local address ports rule to
+    "$1-restore" -w --noflush <<RULES
+*filter
+:SUPERCLOUD-METADATA - [0:0]
+$(owners | sed 's/.*/-A SUPERCLOUD-METADATA -m owner --uid-owner & -j RETURN/')
+-A SUPERCLOUD-METADATA -j REJECT
+COMMIT
+RULES
+    while read -r address ports; do
+        rule=(-d "$address")
+        [ "$ports" = - ] || rule+=(-p tcp -m multiport --dports "$ports")
+        for to in "OUTPUT -j SUPERCLOUD-METADATA" "FORWARD -j REJECT"; do
+            read -ra to <<<"$to"
+            "$1" -w -C "${to[@]}" "${rule[@]}" 2>/dev/null || "$1" -w -I "${to[@]}" "${rule[@]}"
+        done
+    done <<<"$2"
+}
+
+guard() {
+    local six
+    if command -v nft >/dev/null; then with_nft; return; fi
+    command -v iptables >/dev/null || { echo "neither nft nor iptables: use an image that has one" >&2; return 1; }
+    with_iptables iptables "$(grep -v : <<<"$services")"
+    six=$(grep : <<<"$services") || return 0
+    [ ! -e /proc/net/if_inet6 ] || with_iptables ip6tables "$six"
+}
+
+persist() { # before names are known and anybody may log in; again after whatever loads other rules
+    local units=$root/etc/systemd/system
+    mkdir -p "$units"
+    cat >"$units/supercloud-metadata.service" <<UNIT
+[Unit]
+Description=The metadata service of the cloud is for root
+DefaultDependencies=no
+After=local-fs.target nftables.service iptables.service ip6tables.service netfilter-persistent.service firewalld.service ufw.service
+Before=ssh.service sshd.service systemd-user-sessions.service slurmd.service shutdown.target
+Conflicts=shutdown.target
+PartOf=nftables.service iptables.service netfilter-persistent.service
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=$root/opt/supercloud/metadata.sh
+[Install]
+WantedBy=multi-user.target
+RequiredBy=systemd-user-sessions.service slurmd.service
+UNIT
+    systemctl daemon-reload
+    systemctl enable -q supercloud-metadata
+    # a restart of other rule sets restarts it, once it runs; waiting for those could hold up the boot that this is part of
+    systemctl start --no-block supercloud-metadata
+}
+
+guard
+[ "${1:-}" != install ] || persist
+METADATA
+
+chmod 755 "$root/opt/supercloud/metadata.sh"
+if ! "$root/opt/supercloud/metadata.sh" install; then
+    echo "$(date -u +%FT%TZ) FAILED start: users can reach the metadata service of the cloud, and with it the rights of this machine"
+    exit 1
+fi
+[ "${1:-}" != guard ] || exit 0
 # shellcheck source=/dev/null
 source "$root/etc/supercloud/env"
 # shellcheck source=/dev/null

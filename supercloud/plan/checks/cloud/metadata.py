@@ -1,0 +1,28 @@
+"""The metadata service of instances, which gives whoever reaches it the rights of the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ....catalog import Catalog
+from ....errors import Finding
+from ...model import Plan
+from .given import cloud_of
+
+__all__ = ["CHECKS"]
+
+
+def cloud_metadata_hops(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Answers of the metadata service that get as far as containers."""
+    for cloud, _, _ in cloud_of(plan, catalog):
+        hops = int(cloud.options.get("metadata_hops", 1))
+        if hops > 1:
+            who = "pods" if plan.scheduler.kind == "kubernetes" else "containers of jobs with a network of their own"
+            yield Finding(
+                "cloud-metadata-hops", "warning", "site.metadata_hops",
+                f"with {hops} hops the metadata service answers {who}: they have the credentials of the machine's role",
+                "leave it out; give pods an identity of their own, and users the role of users",
+            )  # fmt: skip
+
+
+CHECKS = (cloud_metadata_hops,)
