@@ -40,8 +40,8 @@ from .thermal import Cdu, Coolant, HeatRejection, ThermalClass
 __all__ = ["KINDS", "OVERLAY_VARIABLE", "Catalog"]
 
 _ONE = {
-    "alerts": "set of alerts", "cooling": "way of cooling", "metrics": "set of metrics", "node-topologies": "node-topology",
-    "prices": "list of prices", "storage": "storage product", "xids": "list of XIDs",
+    "alerts": "set of alerts", "cooling": "way of cooling", "metrics": "set of metrics",
+    "node-topologies": "node-topology", "prices": "list of prices", "storage": "storage product", "xids": "list of XIDs",
     "kubernetes": "release of Kubernetes", "kueue": "release of Kueue", "power-shelves": "power-shelf",
     "slurm": "release of Slurm", "switches": "switch", "thermal-classes": "thermal-class", "ups": "UPS",
     "volcano": "release of Volcano",
@@ -168,7 +168,7 @@ class Catalog:
         lines: dict[tuple[str | int, ...], tuple[str, int]] = {}
         for layer in self._layers:
             path = layer / kind / f"{name}.yaml"
-            if not path.is_file():
+            if not os.path.lexists(path):
                 continue
             document = read_yaml(path).checked()
             if not isinstance(document.data, Mapping):

@@ -74,7 +74,9 @@ def _weather(folder: Path) -> Any:
 
 
 def _carbon(folder: Path) -> Any:
-    return _changed("02-superpod", folder, lambda spec: spec["facility"].setdefault("energy", {}).update(carbon_hours="x"))
+    return _changed(
+        "02-superpod", folder, lambda spec: spec["facility"].setdefault("energy", {}).update(carbon_hours="x")
+    )
 
 
 def _changed(name: str, folder: Path, change: Callable[[Any], object]) -> Any:
@@ -100,9 +102,7 @@ def _named(folder: Path, name: str) -> Path:
 
 @odd
 @pytest.mark.parametrize("reader", READERS)
-def test_a_file_that_a_document_names_is_read_safely(
-    reader: str, make: Callable[[Path], None], tmp_path: Path
-) -> None:
+def test_a_file_that_a_document_names_is_read_safely(reader: str, make: Callable[[Path], None], tmp_path: Path) -> None:
     make(tmp_path / "x")
     try:
         found = READERS[reader](tmp_path)

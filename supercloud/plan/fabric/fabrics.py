@@ -80,7 +80,8 @@ def _joined_is_built(
         if at not in built and used:
             continue  # why it could not be built is said at its own place
         why = "is a torus and has no switches" if at in built else "is in no pool's fabrics, so it is not built"
-        problems.error("fabric-joins", f"fabrics[{index}].joins.fabric", f"{fabric.name} joins {other.name}, which {why}",
+        problems.error("fabric-joins", f"fabrics[{index}].joins.fabric",
+                       f"{fabric.name} joins {other.name}, which {why}",
                        f"add {other.name} to the fabrics of a pool, or join another network")  # fmt: skip
 
 
