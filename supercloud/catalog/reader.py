@@ -182,7 +182,7 @@ class Catalog:
         lines: dict[tuple[str | int, ...], tuple[str, int]] = {}
         for layer in self._layers:
             path = layer / kind / f"{name}.yaml"
-            if not path.is_file():
+            if not os.path.lexists(path):
                 continue
             document = read_yaml(path).checked()
             if not isinstance(document.data, Mapping):

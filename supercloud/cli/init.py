@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
-from ..errors import InputError, OutputError
+from ..errors import InputError, OutputError, UnknownName
 from .output import note, result
 
 if TYPE_CHECKING:
@@ -120,6 +120,10 @@ def _cloud(facts: Catalog, machine: Machine, region: str | None) -> dict[str, An
     known_cloud = machine.provider in facts.names("providers")
     provider = cast(Provider, facts.get("providers", machine.provider)) if known_cloud else None
     instance, kinds = machine.instance, machine.capacity_kinds
+    regions = [item.name for item in facts.all("regions")
+               if isinstance(item, Region) and item.provider == machine.provider]  # fmt: skip
+    if region is not None and regions and region not in regions:
+        raise UnknownName(f"region of {machine.provider}", region, regions)
     if region is None:
         sellers = [
             item.name for item in facts.all("regions")
