@@ -26,6 +26,7 @@ from samples import EXAMPLES  # noqa: E402
 from spec_generator import Generator, hostile_text  # noqa: E402
 
 from supercloud.catalog import Catalog  # noqa: E402
+from supercloud.plan.model import Plan  # noqa: E402
 
 _LIGHT = ("slurm", "storage", "kubernetes", "boot", "hosts")
 _SECONDS = 5
@@ -65,12 +66,14 @@ def main() -> int:
             text = hostile_text(text, chance)
         path.write_text(text, encoding="utf-8", errors="surrogatepass")
         heavy, shells = chance.random() < 0.15, chance.random() < 0.05
+
+        def is_chosen(plan: Plan, target: str, heavy: bool = heavy) -> bool:
+            return is_small(plan) and (heavy or target in _LIGHT)
+
         began = time.process_time()
         signal.setitimer(signal.ITIMER_PROF, _SECONDS)
         try:
-            counts[
-                outcome(path, catalog, lambda plan, target: is_small(plan) and (heavy or target in _LIGHT), shells)
-            ] += 1
+            counts[outcome(path, catalog, is_chosen, shells)] += 1
         except Exception as error:
             signal.setitimer(signal.ITIMER_PROF, 0)
             kind = "late refusal" if isinstance(error, LateRefusal) else type(error).__name__

@@ -54,8 +54,9 @@ Path_ = tuple[str, ...]
 # -- places of texts in a schema -------------------------------------------------------------------------------------
 
 
-def texts(schema: Mapping[str, Any], definitions: Mapping[str, Any], here: Path_ = (), over: frozenset[str] = frozenset()
-          ) -> Iterator[tuple[Path_, Mapping[str, Any]]]:  # fmt: skip
+def texts(
+    schema: Mapping[str, Any], definitions: Mapping[str, Any], here: Path_ = (), over: frozenset[str] = frozenset()
+) -> Iterator[tuple[Path_, Mapping[str, Any]]]:
     """Every place of a schema that takes a text, with what it says about it; ``[]`` is any item, ``*`` any key."""
     if "$ref" in schema:
         name = schema["$ref"].split("/")[-1]

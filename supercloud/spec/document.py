@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -139,12 +139,13 @@ def _compose(text: str, file: str) -> _Node | None:
     anchors: dict[str, _Node] = {}
     count = 0
     for event in yaml.parse(text, Loader=_LOADER):
-        line = event.start_mark.line + 1
+        mark = cast(yaml.Mark, event.start_mark)  # libyaml's binding has marks of its own, of the same form
+        line = mark.line + 1
         if isinstance(event, yaml.ScalarEvent):
             node = _Node("scalar", line, event.value, not event.style, event.tag)
         elif isinstance(event, yaml.AliasEvent):
             if event.anchor not in anchors:
-                raise yaml.MarkedYAMLError(None, None, "an alias has no anchor before it", event.start_mark)
+                raise yaml.MarkedYAMLError(None, None, "an alias has no anchor before it", mark)
             node = anchors[event.anchor]
         elif isinstance(event, yaml.SequenceStartEvent):
             node = _Node("sequence", line)
@@ -155,7 +156,7 @@ def _compose(text: str, file: str) -> _Node | None:
                 open_nodes.pop()
             continue
         if len(open_nodes) == 1 and root.inner:
-            raise yaml.MarkedYAMLError(None, None, "a second document begins here; a file has one", event.start_mark)
+            raise yaml.MarkedYAMLError(None, None, "a second document begins here; a file has one", mark)
         count += 1
         if len(open_nodes) > _MAX_DEPTH + 2 or count > 2 * _MAX_VALUES:
             raise _too_much(f"{file or 'the text'}:{line}", count)

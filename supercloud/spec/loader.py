@@ -72,18 +72,18 @@ def _model_of(document: Document, model: type[M], what: str) -> M:
     if not isinstance(document.data, Mapping):
         found = "is empty" if document.data is None else f"holds a {type(document.data).__name__.lstrip('_')}"
         raise SpecError(f"{name} {found}; {what} is a mapping that starts with 'name:'")
-    found = [
+    problems = [
         replace(finding, path=place_text(place)).at(document.file, document.line(place))
         for place, finding in twice_named(document.data, model)
     ]
     try:
         valid = model.model_validate(document.data)
     except ValidationError as error:
-        found += [
+        problems += [
             finding.at(document.file, document.line(place))
             for place, finding in findings_of(error, document.data, model, line=document.line)
         ]
-    findings = sorted({*found, *document.twice}, key=lambda finding: (finding.line, finding.path, finding.problem))
+    findings = sorted({*problems, *document.twice}, key=lambda finding: (finding.line, finding.path, finding.problem))
     if findings:
         raise SpecError(f"{name}: {len(findings)} problem(s) in {what}", findings)
     return valid

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import cast
 
 from ...catalog import StorageService
-from ...catalog.storage_service import Deployment, FabricRule, OptionValue
+from ...catalog.storage_service import Deployment, FabricRule
 from ...errors import UnknownName
 from ...primitives.quantity import Rate, Size
 from ...spec import Storage
+from ...spec.base import OptionValue
 from ..model import StoragePlan
 from .given import Given
 from .model import CloudInstall, CloudStorage

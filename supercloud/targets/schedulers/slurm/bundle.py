@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from ....plan.model import Plan
 from ....primitives.bundle import Bundle, File
 from .accounting import slurmdbd_settings
-from .conf import Lines, head
+from .conf import Lines, Value, head
 from .given import is_dynamic, release_of
 from .gres import gres_lines
 from .install import install_text
@@ -71,7 +71,7 @@ def _job_container(plan: Plan, lines: Lines) -> dict[str, str]:
     """A job's own /tmp and /dev/shm; namespace/tmpfs of later releases reads the same file."""
     if not lines.release.abilities.container_tmp:
         return {}
-    settings = {"AutoBasePath": True, "BasePath": JOB_CONTAINER}
+    settings: dict[str, Value] = {"AutoBasePath": True, "BasePath": JOB_CONTAINER}
     return {"job_container.conf": _file(plan, lines.settings("job_container", settings))}
 
 
