@@ -90,7 +90,7 @@ qos low 0 ''
 qos normal 500 'low'
 qos high 1000 'low,normal'
 account llm 70 '' '' '' '' high,low,normal normal
-user 'lab' llm
+user lab llm
 account vision 30 'gres/gpu=256' '100' '' '' low,normal normal
-user 'lab' vision
+user lab vision
 [ -n "$changed" ] || echo "nothing changed"

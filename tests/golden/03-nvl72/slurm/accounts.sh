@@ -90,7 +90,7 @@ qos low 0 ''
 qos normal 500 'low'
 qos high 1000 'low,normal'
 account research 60 '' '' '' '' high,low,normal normal
-user 'lab' research
+user lab research
 account product 40 '' '' '' '' low,normal normal
-user 'lab' product
+user lab product
 [ -n "$changed" ] || echo "nothing changed"

@@ -90,5 +90,5 @@ qos low 0 ''
 qos normal 500 'low'
 qos high 1000 'low,normal'
 account research 100 '' '' '' '' low,normal normal
-user 'lab' research
+user lab research
 [ -n "$changed" ] || echo "nothing changed"

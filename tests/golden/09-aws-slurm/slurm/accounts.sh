@@ -90,7 +90,7 @@ qos low 0 ''
 qos normal 500 'low'
 qos high 1000 'low,normal'
 account llm 70 '' '' '' '' high,low,normal normal
-user 'ada' llm
+user ada llm
 account vision 30 '' '' '' '' low,normal normal
-user 'grace' vision
+user grace vision
 [ -n "$changed" ] || echo "nothing changed"

@@ -6,8 +6,11 @@ set -euo pipefail
 
 weka local stop default || true
 weka local rm default --force || true
-./resources_generator.py -f --path /tmp --net storage0 storage1 --drive-dedicated-cores 24 --frontend-dedicated-cores 1 --compute-dedicated-cores 38
+# a folder of its own, for root alone: whoever may write to the place decides what the containers run with
+folder=$(mktemp -d /root/weka-resources.XXXXXX)
+trap 'rm -rf "$folder"' EXIT
+./resources_generator.py -f --path "$folder" --net storage0 storage1 --drive-dedicated-cores 24 --frontend-dedicated-cores 1 --compute-dedicated-cores 38
 # more than 19 cores of a kind make further containers: drives1, compute1 ...
-for file in /tmp/drives[0-9]*.json /tmp/compute[0-9]*.json /tmp/frontend[0-9]*.json; do
+for file in "$folder"/drives[0-9]*.json "$folder"/compute[0-9]*.json "$folder"/frontend[0-9]*.json; do
     [ ! -e "$file" ] || weka local setup container --resources-path "$file"
 done
