@@ -50,7 +50,7 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
                        spec(COMPUTE | {"partitions": [{"tenant": "zz"}]}, **TENANTS)),
     "hosts that are not there": ("subnet-partitions", "fabrics[0].partitions[0].hosts",
                                  "6 of its hosts are not on compute, the first is train-0065",
-                                 spec(COMPUTE | {"partitions": [{"tenant": "a", "hosts": "train-[0060-0070]"}]},
+                                 spec(COMPUTE | {"partitions": [{"tenant": "a", "hosts": "train-[0065-0070]"}]},
                                       **TENANTS)),
     "hosts that are no hosts": ("subnet-partitions", "fabrics[0].partitions[0].hosts", "",
                                 spec(COMPUTE | {"partitions": [{"tenant": "a", "hosts": "train-[60-"}]}, **TENANTS)),

@@ -124,7 +124,7 @@ def _key_findings(path: str, declared: Declared) -> Iterator[Finding]:
         yield Finding(
             "subnet-partitions", "error", f"{path}.partitions[{index}].pkey",
             f"{item.tenant} has the key {key:#06x} of {owner}: they would be one partition",
-            f"set pkey: {free} for {item.tenant}, or for {owner} where {item.tenant} is in use already"
+            f"set pkey: {free}; where {item.tenant} is in use already, set another one for {owner} instead"
             if free is not None else "no key is free: take fewer partitions",
         )  # fmt: skip
 

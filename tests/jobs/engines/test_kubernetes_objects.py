@@ -89,7 +89,8 @@ def test_pods_of_one_domain_claim_its_channel(made: Callable[..., dict[str, Any]
     domains = by_kind(objects_of(render(kubernetes, "kubernetes")), "ComputeDomain")
     channel = domains["llm/nvl-nvlink"]["spec"]["channel"]["resourceClaimTemplate"]["name"]
     assert claim["resourceClaimTemplateName"] == channel
-    assert main["resources"]["limits"]["nvidia.com/domains-port"] == "4", "its adapters are not known by name"
+    rails = {name for name in main["resources"]["limits"] if name.startswith("nvidia.com/domains-")}
+    assert rails == {f"nvidia.com/domains-rail{number}" for number in range(4)}, "its adapters are known by name"
 
 
 ROCE = """
