@@ -125,6 +125,7 @@ TENANTS = {
 
 def test_p_key_tables_are_what_the_plan_says(tmp_path: Path) -> None:
     """One network whose tenants change: the keys at index 0 change with them, also back again."""
+    line = "    switch: nvidia-qm9700\n"
     source = (SPEC.parents[1] / "01-minimal" / "cluster.yaml").read_text()
     ports = [f"train-{number:04d} mlx5_{port}" for number in range(1, 17) for port in (11, 5)]
     spec = tmp_path / "cluster.yaml"
@@ -132,8 +133,8 @@ def test_p_key_tables_are_what_the_plan_says(tmp_path: Path) -> None:
     with simulated(tmp_path / "ibsim", render(sc.resolve(sc.load(spec)), "cabling")["compute.net"], HOST) as running:
         (tmp_path / "found.txt").write_text(running.discover().read_text())
         for name, partitions in TENANTS.items():
-            more = f"    guids: found.txt\n    partitions: {partitions}\ntenants: [{{name: llm}}, {{name: vision}}]\n"
-            spec.write_text(source + more)
+            more = f"{line}    guids: found.txt\n    partitions: {partitions}\n"
+            spec.write_text(source.replace(line, more) + "tenants: [{name: llm}, {name: vision}]\n")
             assert "SUBNET UP" in running.bring_up(placed(spec, tmp_path / "etc"))
             tables = running.tables(ports)
             matches_the_model(spec, 0, tables, HOST)
