@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ..primitives.quantity import Operations, Power, Rate, Size
-from ..spec.base import MIG_PROFILE, Count, Flag, Natural, Text
+from ..spec.base import MIG_PROFILE, Count, Natural, Text
 from .fact import Fact, FactName, Part
 
 __all__ = ["Accelerator", "DeviceFiles", "MigProfile", "ScaleUpLink"]
@@ -69,5 +69,3 @@ class Accelerator(Fact):
     """Its resource name in Kubernetes (``nvidia.com/gpu``)."""
     visible_env: Text | None = None
     """Environment variable that limits a process to some of them."""
-    obtainable: Flag = True
-    """False where nobody outside its maker can have it."""

@@ -55,6 +55,5 @@ class Ups(Fact):
     mode: Literal["double-conversion", "eco"]
     efficiency_from: Ratio
     """The worst of the printed range: plans count with it."""
-    efficiency_to: Ratio
     points: tuple[LoadPoint, ...] = ()
     """Efficiency by load, rising, as its maker prints or measures it; empty means that only the range is known."""

@@ -31,5 +31,3 @@ class Region(Fact):
     families: tuple[Text, ...] | None = None
     """Families of accelerator machines it sells; absent where no list was read."""
     carbon: Carbon | None = None
-    carbon_other: tuple[Carbon, ...] = ()
-    """Further figures, of another vintage or area."""

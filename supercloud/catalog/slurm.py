@@ -51,8 +51,6 @@ class SlurmAbilities(Part):
     exclusive_key: Flag
     """Whether partitions take Exclusive= instead of OverSubscribe=EXCLUSIVE."""
     metrics: Flag
-    scontrol_json: Flag
-    """Whether scontrol prints JSON."""
 
 
 class SlurmRelease(Fact):

@@ -21,8 +21,6 @@ class StorageProduct(Fact):
     max_clients: Count | None = None
     max_targets: Count | None = None
     """Object storage targets, NSDs, drives: what the product calls its parts."""
-    target_size_from: Size | None = None
-    target_size_to: Size | None = None
     targets_per_server_from: Count | None = None
     targets_per_server_to: Count | None = None
     target_limit: Size | None = None
@@ -71,8 +69,6 @@ class StorageProduct(Fact):
     """And for each target it may serve, after it took over its partner's."""
     process_hugepages: Size | None = None
     """Huge pages of each process (one a core)."""
-    compute_hugepages: Size | None = None
-    """In a container of the Kubernetes operator: of each compute core."""
     drive_hugepages: Size | None = None
     """The same of each drive or client core."""
     raw_per_memory: Number | None = None

@@ -62,5 +62,3 @@ class ThermalClass(Fact):
     medium: Literal["air", "liquid"]
     supply_from: Temperature
     supply_to: Temperature
-    recommended_from: Temperature | None = None
-    recommended_to: Temperature | None = None
