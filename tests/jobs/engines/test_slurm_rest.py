@@ -29,6 +29,7 @@ AT = Placement("pod", "train", 2, 8, 8, "h100-sxm", "h100", partition="batch", a
 Make = Callable[..., JobSpec]
 
 
+EXIT_CODES = {"22.05": None, "26.05": 3}  # 22.05 writes 0 for all that ended without a signal: then it is not known
 RELEASES = pytest.mark.parametrize("release", ["22.05", "26.05"])
 
 
@@ -60,7 +61,7 @@ def test_its_list_of_jobs(release: str) -> None:
 def test_its_accounts(release: str) -> None:
     jobs = recorded("accounts", release)["jobs"]
     ids, found = by_name(jobs), bodies.accounted(jobs)
-    assert [(task.state, task.exit_code) for task in found[ids["bad"]]] == [(State.FAILED, 3)]
+    assert [(task.state, task.exit_code) for task in found[ids["bad"]]] == [(State.FAILED, EXIT_CODES[release])]
     assert len(found[ids["array"]]) == 3 and {ids["good"], ids["bad"]} <= set(bodies.keys(jobs).values())
 
 
@@ -83,7 +84,7 @@ def test_what_is_posted(job: Make) -> None:
 
 def test_what_is_posted_to_22_05(job: Make) -> None:
     asked = job(accelerators={"count": 16}, time_limit="90 s", array=2, after=["7"], retries=1)
-    at = replace(AT, whole_nodes=True, begin=90.0)
+    at = replace(AT, begin=90.0)
     body = bodies.submission(commands.sbatch(asked, at, "k", "/s/k/log"), "#!/bin/bash\n", "v0.0.38")
     assert body["script"] == "#!/bin/bash\n" and "script" not in body["job"]
     sent = body["job"]

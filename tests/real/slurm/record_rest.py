@@ -21,6 +21,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1]), str(HERE.parents[2])]
 from answers import wait_job  # noqa: E402
 from installed import installed  # noqa: E402
 from jobs_lab import cluster_lab  # noqa: E402
+from lab import Lab  # noqa: E402
 from record_jobs import CACHE, FULL, HOLD, TARGET, Recorder  # noqa: E402
 from rest_lab import URL, start_rest, token_of  # noqa: E402
 
@@ -50,21 +51,33 @@ def main(release: str) -> None:
         wait_job(lab, recorder.refs["runs"], "RUNNING")
         wait_job(lab, recorder.refs["waits"], "PENDING", reason="Resources")
         spoken = next(name for name in rest._FORMATS if _asked(lab, token, f"slurm/{name}/ping"))
-        since = f"{'uts' if spoken == 'v0.0.38' else ''}{int(time.time()) - 3600}"
+        since = int(time.time()) - 3600
+        asked = f"submit_time=uts{since}" if spoken == "v0.0.38" else f"start_time={since}"
         for name, path, kind, shape in (
             ("jobs", f"slurm/{spoken}/jobs", "jobs", shapes.JOBS),
             ("nodes", f"slurm/{spoken}/nodes", "nodes", shapes.NODES),
-            ("accounts", f"slurmdb/{spoken}/jobs?start_time={since}", "jobs", shapes.ACCOUNTS),
+            ("accounts", f"slurmdb/{spoken}/jobs?{asked}", "jobs", shapes.ACCOUNTS),
         ):
-            answer = _asked(lab, token, path)
-            assert answer, path
+            answer = _settled(lab, token, path, kind)
             fields = {"name", *shape[kind].shape[0]}  # type: ignore[index,union-attr]
             items = [{key: value for key, value in item.items() if key in fields} for item in answer[kind]]
             kept = {"path": f"/{path.partition('?')[0]}", kind: items}
             (TARGET / f"rest-{name}-{release}.json").write_text(json.dumps(kept, indent=1) + "\n")
 
 
-def _asked(lab: Any, token: str, path: str) -> dict[str, Any] | None:
+def _settled(lab: Lab, token: str, path: str, kind: str) -> dict[str, Any]:
+    """The answer, once the database has all of a job: of one that has just begun it says the name allocation."""
+    answer: dict[str, Any] = {}
+
+    def is_settled() -> bool:
+        answer.update(_asked(lab, token, path) or {})
+        return bool(answer[kind]) and all(item["name"] != "allocation" for item in answer[kind])
+
+    lab.wait_for(f"{path} is settled", is_settled, interval=0.5)
+    return answer
+
+
+def _asked(lab: Lab, token: str, path: str) -> dict[str, Any] | None:
     done = lab.run(["curl", "-s", "-f", "-H", "X-SLURM-USER-NAME: lab", "-H", f"X-SLURM-USER-TOKEN: {token}",
                     f"{URL}/{path}"], check=False)  # fmt: skip
     return json.loads(done.stdout) if done.returncode == 0 else None

@@ -59,6 +59,24 @@ tenant: llm
     assert sorted(jobs.logs(two).splitlines()) == [f"rank {rank} of 2 sees 0,1,2,3,4,5,6,7" for rank in range(2)]
 
 
+def test_the_accounts_find_the_users_own_jobs(jobs: Jobs, lab: Lab) -> None:
+    number = jobs.submit("{name: old, command: ['true'], tenant: llm}", *VIA)
+    jobs.wait(number)
+    ref = jobs.record(number)["ref"]
+    ask = f"""
+from supercloud.jobs.engines.slurm.rest import Rest
+rest = Rest({URL!r})
+print(sorted((rest.older_keys(3600) or {{}}).values()), [task.state.name for task in rest.accounts([{ref!r}])[{ref!r}]])
+"""
+    python = str(lab.product.venv / "bin" / "python")
+
+    def found() -> bool:
+        said = lab.run([python, "-c", ask], user="lab", env=jobs.env, cwd=str(lab.product.checkout)).stdout
+        return f"'{ref}'" in said and "['COMPLETED']" in said
+
+    lab.wait_for("the job is in the accounts", found, interval=0.5)
+
+
 def test_licences_and_a_deadline_reach_it(jobs: Jobs, lab: Lab) -> None:
     text = "{name: held, command: [sleep, '600'], tenant: llm, licenses: {solver: 2}, deadline: 2 h, time_limit: 1 h}"
     one, two = jobs.submit(text, *VIA), jobs.submit(text, *VIA)

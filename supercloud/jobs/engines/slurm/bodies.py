@@ -123,10 +123,13 @@ def accounted(jobs: Iterable[Mapping[str, Any]]) -> dict[str, list[Status]]:
     found: dict[str, list[Status]] = {}
     for job in jobs:
         state, times = job.get("state") or {}, job.get("time") or {}
+        word, code = _words(state.get("current")), _code(job.get("exit_code"))
+        if word == "FAILED" and code == "0:0":  # v0.0.38 says 0 of whatever ended without a signal
+            code = ""
         status = status_of(
-            _words(state.get("current")),
+            word,
             str(state.get("reason", "")),
-            _code(job.get("exit_code")),
+            code,
             str(_plain(times.get("start")) or 0),
             str(_plain(times.get("end")) or 0),
             0,

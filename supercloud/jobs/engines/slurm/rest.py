@@ -37,6 +37,7 @@ __all__ = ["Rest", "RestSpool", "token", "user_of"]
 
 _FORMATS = (*(f"v0.0.{number}" for number in range(46, 39, -1)), older.FORMAT)
 _PATIENCE = 60
+_NOTHING = "Nothing found"
 
 
 class Rest:
@@ -116,13 +117,18 @@ class Rest:
         return bodies.keys(self._jobs())
 
     def older_keys(self, seconds: int) -> Mapping[str, str] | None:
-        """From comments and submission lines in the accounts."""
+        """From comments and submission lines in the accounts; None where they do not answer."""
+        since = int(time.time()) - seconds
         try:
-            # v0.0.38 reads a time as sbatch does
-            since = f"{'uts' if self.format == older.FORMAT else ''}{int(time.time()) - seconds}"
-            answer = self.ask("GET", f"slurmdb/jobs/?start_time={since}", shapes.ACCOUNTS)
+            # v0.0.38 reads times as sbatch does, and by start_time it leaves out what the database has no start of yet
+            asked = f"submit_time=uts{since}" if self.format == older.FORMAT else f"start_time={since}"
+            answer = self.ask("GET", f"slurmdb/jobs/?{asked}", shapes.ACCOUNTS)
         except EngineError:
             return None
+        if any(
+            _NOTHING not in f"{error.get('error')} {error.get('description')}" for error in answer.get("errors") or ()
+        ):
+            return None  # v0.0.38 answers 200 with an error where the database does not answer
         return bodies.keys(answer["jobs"])
 
     def remembers(self) -> float:
