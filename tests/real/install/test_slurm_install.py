@@ -58,7 +58,7 @@ tenant: llm
 """
 
 
-# 22.05 knows formats up to v0.0.38, which the engine does not speak: it is asked by hand, with a user's own token.
+# slurmrestd of each controller, asked by hand with a user's own token
 ASK = """
 import subprocess, sys, urllib.request
 token = subprocess.run(["scontrol", "token", "lifespan=600"], capture_output=True, text=True, check=True).stdout
@@ -171,7 +171,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def follow(cluster: Cluster) -> None:
     """Run every block of INSTALL.md, in order, each on all of its hosts before the next."""
     nodes = list(cluster.plan.pools[0].hosts)
-    groups = {"node": nodes, "login host": ["login1"], "host": list(cluster.machines)}
+    pools = {f"node of {pool.name}": list(pool.hosts) for pool in cluster.plan.pools}
+    groups = {**pools, "node": nodes, "login host": ["login1"], "host": list(cluster.machines)}
     for block in blocks((cluster.folder / "slurm" / "INSTALL.md").read_text()):
 
         def run(name: str, block=block) -> None:  # type: ignore[no-untyped-def]
@@ -190,19 +191,22 @@ def follow(cluster: Cluster) -> None:
         print(f"INSTALL.md:{block.line} on {', '.join(block.hosts)}: {time.monotonic() - started:.0f} s")
 
 
-def as_ada(cluster: Cluster, *words: str) -> str:
+def as_ada(cluster: Cluster, *words: str, token: str = "") -> str:
     """The product's command, given by a user on the login host."""
-    environment = {"SUPERCLOUD_STATE": "/home/ada/state"}
+    environment = {"SUPERCLOUD_STATE": "/home/ada/state", "SLURM_JWT": token}
     command = ["/opt/supercloud/bin/supercloud", *words]
     return cluster["login1"].run(command, user="ada", env=environment, timeout=300).stdout
 
 
-def test_the_demo_job_completes_over_ssh(cluster: Cluster) -> None:
-    folder = cluster.folder
-    words = ["submit", f"{folder}/job.yaml", "--on", f"{folder}/cluster.yaml", "--engine", "slurm", "--via", "ssh:ctl1"]
-    number = as_ada(cluster, *words).strip()
-    assert "COMPLETED" in as_ada(cluster, "wait", number)
-    assert as_ada(cluster, "logs", number).splitlines() == ["hello on installed sees 0,1"] * NODES
+@pytest.mark.parametrize("via", ["ssh:ctl1", "https://ctl1:6820"])
+def test_the_demo_job_completes_over(cluster: Cluster, via: str) -> None:
+    folder, token = cluster.folder, ""
+    if via.startswith("https"):
+        token = cluster["login1"].run("scontrol token lifespan=600", user="ada").stdout.strip()
+    words = ["submit", f"{folder}/job.yaml", "--on", f"{folder}/cluster.yaml", "--engine", "slurm", "--via", via]
+    number = as_ada(cluster, *words, token=token).strip()
+    assert "COMPLETED" in as_ada(cluster, "wait", number, token=token)
+    assert as_ada(cluster, "logs", number, token=token).splitlines() == ["hello on installed sees 0,1"] * NODES
 
 
 def test_the_configuration_belongs_to_root_and_keys_to_nobody_else(cluster: Cluster) -> None:

@@ -3,7 +3,7 @@
 set -euo pipefail
 
 packages=(
-    slurmctld slurmd slurm-client slurmdbd slurm-wlm-jwt-plugin munge mariadb-server
+    slurmctld slurmd slurm-client slurmdbd slurmrestd slurm-wlm-jwt-plugin munge mariadb-server
     libpmix2                       # MpiDefault=pmix fails every srun without it
     iproute2 procps util-linux     # namespaces, veth pairs, pgrep
     nftables curl openssl          # machines of a cloud close the metadata service and get their key

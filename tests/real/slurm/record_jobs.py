@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parents[2])]
+sys.path[:0] = [str(HERE), str(HERE.parents[1]), str(HERE.parents[2])]
 
 from answers import accounted, job, wait_job  # noqa: E402
 from installed import Slurm, installed  # noqa: E402

@@ -42,8 +42,8 @@ def quiet(lab: CloudLab) -> Iterator[None]:
     for name, state in lab.states("train-[0001-0004]").items():
         if state != "idle~":  # told again, a node that is off would be off once more in a while
             lab.run(f"scontrol update NodeName={name} State=POWER_DOWN_FORCE", check=False)
-    lab.wait_for("every instance gone", lambda: not instances(lab), timeout=90)
-    lab.wait_for("every node off", lambda: set(lab.states("train-[0001-0004]").values()) == {"idle~"}, timeout=60)
+    lab.wait_for("every instance gone", lambda: not instances(lab))
+    lab.wait_for("every node off", lambda: set(lab.states("train-[0001-0004]").values()) == {"idle~"})
     # at once, whatever happened: where a node that is off is not in the tree, jobs would be refused
     if grown(lab):
         assert {row["SwitchName"]: row["Nodes"] for row in topology(lab)}["off"] == "train-[0001-0004]"
@@ -82,8 +82,8 @@ def test_controller_boots(lab: CloudLab) -> None:
 def test_job_brings_nodes_and_idleness_ends_them(lab: CloudLab) -> None:
     """A pending job resumes nodes, the boot script joins them, the job runs there; only idle ones are ended."""
     number = sbatch(lab, *TWO[:-1], f"{TWO[-1]}; {HELD}")
-    lab.wait_for("an instance", lambda: lab.instances(SPOT), timeout=30)
-    wait_job(lab, number, "RUNNING", timeout=120)
+    lab.wait_for("an instance", lambda: lab.instances(SPOT))
+    wait_job(lab, number, "RUNNING")
     # a node says its place after it has joined
     told = "Topology" if grown(lab) else "ActiveFeatures"
     for name in ("train-0001", "train-0002"):
@@ -106,9 +106,9 @@ def test_job_brings_nodes_and_idleness_ends_them(lab: CloudLab) -> None:
     busy = sbatch(lab, "--gpus-per-node=2", "-w", "train-0001", "--wrap", "sleep 600")
     lab.run("touch /home/lab/go")
     wait_job(lab, number, "COMPLETED")
-    wait_job(lab, busy, "RUNNING", timeout=120)
+    wait_job(lab, busy, "RUNNING")
     kept = lab.get("/var/spool/slurmctld/cloud/nodes/train-0001").split()[1]
-    lab.wait_for("one instance", lambda: lab.instances(SPOT) == [kept], timeout=60)
+    lab.wait_for("one instance", lambda: lab.instances(SPOT) == [kept])
     assert lab.size(SPOT) == 1 and job(lab, busy)["JobState"] == "RUNNING"
     lab.wait_for("train-0002 off", lambda: lab.states("train-0002") == {"train-0002": "idle~"})
     assert node(lab, "train-0002")["ActiveFeatures"] == features
@@ -122,45 +122,45 @@ def test_the_least_that_a_pool_has_is_never_switched_off(lab: CloudLab) -> None:
     try:
         lab.put(groups, before.replace(f"{SPOT} train 0 4 1 0", f"{SPOT} train 0 4 1 1"))
         if not grown(lab):
-            lab.wait_for("it is said", lambda: "switches off train-0001 too" in lab.scaled(), timeout=30)
+            lab.wait_for("it is said", lambda: "switches off train-0001 too" in lab.scaled())
             return
-        lab.wait_for("it is told", lambda: "never switched off: train-0001" in lab.scaled(), timeout=30)
+        lab.wait_for("it is told", lambda: "never switched off: train-0001" in lab.scaled())
         lab.run("scontrol update NodeName=train-[0001-0002] State=POWER_UP")
-        lab.wait_for("both", lambda: set(lab.states("train-[0001-0002]").values()) == {"idle"}, timeout=120)
-        lab.wait_for("the other is off", lambda: lab.states("train-0002") == {"train-0002": "idle~"}, timeout=90)
+        lab.wait_for("both", lambda: set(lab.states("train-[0001-0002]").values()) == {"idle"})
+        lab.wait_for("the other is off", lambda: lab.states("train-0002") == {"train-0002": "idle~"})
         lab.run("sleep 20")  # longer than SuspendTime
         assert lab.states("train-0001") == {"train-0001": "idle"} and lab.size(SPOT) == 1
     finally:
         lab.put(groups, before)
-    lab.wait_for("nobody is kept", lambda: "never switched off: none" in lab.scaled(), timeout=30)
+    lab.wait_for("nobody is kept", lambda: "never switched off: none" in lab.scaled())
 
 
 def test_capacity_in_order(lab: CloudLab) -> None:
     """A group that refuses at once, and one that takes the size and never delivers: the next group is asked."""
     lab.run(f"touch /lab/cloud/groups/{SPOT}/refuses")
     first = sbatch(lab, "--gpus-per-node=2", "-N1", "--wrap", "sleep 600")
-    lab.wait_for("the second group's", lambda: len(lab.instances(ON_DEMAND)) == 1, timeout=60)
+    lab.wait_for("the second group's", lambda: len(lab.instances(ON_DEMAND)) == 1)
     assert not lab.instances(SPOT)
     assert f"{SPOT}: no capacity: nothing left of this kind" in lab.scaled()
     lab.run(f"cd /lab/cloud/groups/{SPOT} && rm refuses && touch empty; rm -f /var/spool/slurmctld/cloud/full/*")
     second = sbatch(lab, "--gpus-per-node=2", "-N1", "--wrap", "sleep 600")
-    lab.wait_for("the second group's", lambda: len(lab.instances(ON_DEMAND)) == 2, timeout=60)
+    lab.wait_for("the second group's", lambda: len(lab.instances(ON_DEMAND)) == 2)
     assert lab.size(SPOT) == 0
     for number in (first, second):
-        wait_job(lab, number, "RUNNING", timeout=120)
+        wait_job(lab, number, "RUNNING")
     assert f"{SPOT}: no capacity: no capacity of this kind in lab-1a" in lab.scaled()
 
 
 def test_instance_that_vanishes(lab: CloudLab) -> None:
     """A node whose instance the cloud took is put down with the reason, its job runs again on a fresh instance."""
     number = sbatch(lab, "--requeue", "--gpus-per-node=2", "-N1", "--wrap", "sleep 600")
-    wait_job(lab, number, "RUNNING", timeout=120)
+    wait_job(lab, number, "RUNNING")
     (victim,) = lab.instances(SPOT)
     lab.run(f"touch /lab/cloud/groups/{SPOT}/instances/{victim}/end; echo 0 >/lab/cloud/groups/{SPOT}/size")
-    lab.wait_for("it is noticed", lambda: f"its instance {victim} is gone" in lab.scaled(), timeout=30)
-    wait_job(lab, number, "PENDING", timeout=30)
+    lab.wait_for("it is noticed", lambda: f"its instance {victim} is gone" in lab.scaled())
+    wait_job(lab, number, "PENDING")
     lab.run(f"scontrol update JobId={number} StartTime=now")
-    wait_job(lab, number, "RUNNING", timeout=120)
+    wait_job(lab, number, "RUNNING")
     assert job(lab, number)["Restarts"] == "1" and victim not in lab.instances(SPOT)
 
 
@@ -174,7 +174,7 @@ def test_jobs_are_accepted_while_nodes_come_and_go(lab: CloudLab) -> None:
             sbatch(lab, *everything, "--begin=now+1hour", "--wrap", "true")  # a refusal raises
             return bool(happened())
 
-        lab.wait_for(what, there, timeout=180)
+        lab.wait_for(what, there)
 
     accepted_until("the job runs", lambda: job(lab, number)["JobState"] == "RUNNING")
     lab.run(["scancel", number])
@@ -190,11 +190,11 @@ def test_jobs_are_accepted_while_nodes_come_and_go(lab: CloudLab) -> None:
 def test_restart_in_between(lab: CloudLab) -> None:
     """slurmctld and scaler end between the wish for nodes and their arrival; both begin again, and the job runs."""
     number = sbatch(lab, *TWO)
-    lab.wait_for("an instance", lambda: lab.instances(SPOT), timeout=30)
+    lab.wait_for("an instance", lambda: lab.instances(SPOT))
     lab.run("kill -9 $(cat /run/unit-supercloud-scaler)")
     lab.stop_controller()
     lab.boot_controller()
-    wait_job(lab, number, "COMPLETED", timeout=150)
+    wait_job(lab, number, "COMPLETED")
     assert len(instances(lab)) <= 2  # nothing was asked for twice
 
 
@@ -207,7 +207,7 @@ def test_spare_instances_are_adopted(lab: CloudLab) -> None:
         seen.update(name for name, state in lab.states("train-[0001-0004]").items() if state == "idle")
         return len(seen) >= 2
 
-    lab.wait_for("both become idle nodes", came, timeout=120)
+    lab.wait_for("both become idle nodes", came)
     assert "nobody waits for instance" in lab.scaled()
 
 
@@ -215,14 +215,14 @@ def test_machine_that_does_not_come(lab: CloudLab) -> None:
     """An instance that never joins: node down with a reason, instance ended, capacity returned, node usable again."""
     lab.run(f"touch /lab/cloud/groups/{SPOT}/lame")
     number = sbatch(lab, "--gpus-per-node=2", "-N1", "--wrap", "true")
-    lab.wait_for("an instance", lambda: lab.instances(SPOT), timeout=30)
+    lab.wait_for("an instance", lambda: lab.instances(SPOT))
     name = job(lab, number)["NodeList"]
-    lab.wait_for("node down", lambda: "DOWN" in node(lab, name)["State"], timeout=150)
-    lab.wait_for("a reason", lambda: "did not join" in lab.run(f"scontrol show node {name}").stdout, timeout=60)
+    lab.wait_for("node down", lambda: "DOWN" in node(lab, name)["State"])
+    lab.wait_for("a reason", lambda: "did not join" in lab.run(f"scontrol show node {name}").stdout)
     lab.run("scancel -u lab")
-    lab.wait_for("capacity returned", lambda: not instances(lab) and lab.size(SPOT) == 0, timeout=60)
+    lab.wait_for("capacity returned", lambda: not instances(lab) and lab.size(SPOT) == 0)
     lab.run(f"touch -d '-1 hour' /var/spool/slurmctld/cloud/failed/{name}")
-    lab.wait_for("another chance", lambda: lab.states(name) == {name: "idle~"}, timeout=30)
+    lab.wait_for("another chance", lambda: lab.states(name) == {name: "idle~"})
 
 
 def boots(lab: CloudLab, environment: str = "", key: str | None = "") -> tuple[int, str]:
@@ -285,7 +285,7 @@ CERTIFICATE = (
 def test_users_of_a_node_get_neither_the_key_nor_the_rights_of_the_machine(lab: CloudLab) -> None:
     """The node has the controller's key, though it may not read the secret; whoever has no root there gets nothing."""
     number = sbatch(lab, "--gpus-per-node=2", "-N1", "--wrap", "sleep 600")
-    wait_job(lab, number, "RUNNING", timeout=120)
+    wait_job(lab, number, "RUNNING")
     (instance,) = lab.instances(SPOT)
     own = f"/lab/node/{instance}/etc"
     assert lab.run(f"cmp {own}/munge/munge.key /etc/munge/munge.key", check=False).returncode == 0

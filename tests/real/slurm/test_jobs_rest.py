@@ -1,4 +1,4 @@
-"""Jobs through a real slurmrestd of the newest release, with a token of Slurm's own."""
+"""Jobs through real slurmrestds, Debian 12's and the newest release's, with a token of Slurm's own."""
 
 from __future__ import annotations
 
@@ -10,27 +10,17 @@ from answers import clear, job
 from installed import Slurm
 from jobs_lab import NODES, Jobs, cluster_lab, contract
 from lab import Lab
+from rest_lab import URL, start_rest, token_of
 
-KEY = "/etc/slurm/jwt_hs256.key"
-OVERLAY = ("AuthAltTypes=auth/jwt", f"AuthAltParameters=jwt_key={KEY}")
-URL = "http://127.0.0.1:6820"
 VIA = ("--engine", "slurm", "--via", URL)
 
 
-@pytest.fixture(scope="module")
-def jobs(slurm_new: Slurm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
-    with cluster_lab(slurm_new, tmp_path_factory.mktemp("rest"), overlay=OVERLAY) as lab:
-        lab.run(f"dd if=/dev/urandom of={KEY} bs=32 count=1 status=none; chown slurm {KEY}; chmod 600 {KEY}")
-        lab.run("cat >>/etc/slurm/slurmdbd.conf", input="\n".join([*OVERLAY, ""]))
-        lab.start()
-        lab.wait_nodes(NODES, 4)
-        command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "slurmrestd", "-a", "rest_auth/jwt",
-                   "127.0.0.1:6820"]  # fmt: skip
-        lab.spawn("slurmrestd", command, env={"SLURM_JWT": "daemon"})
-        lab.wait_for("slurmrestd answers", lambda: lab.run(f"curl -s -o /dev/null {URL}/openapi", check=False)
-                     .returncode == 0)  # fmt: skip
-        token = lab.run("scontrol token username=lab lifespan=3600").stdout.strip()
-        yield Jobs(lab, {"SLURM_JWT": token.partition("=")[2]})
+@pytest.fixture(scope="module", params=["slurm_2205", "slurm_new"])
+def jobs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
+    slurm: Slurm = request.getfixturevalue(request.param)
+    with cluster_lab(slurm, tmp_path_factory.mktemp("rest")) as lab:
+        start_rest(lab)
+        yield Jobs(lab, {"SLURM_JWT": token_of(lab)})
 
 
 @pytest.fixture
@@ -67,6 +57,24 @@ tenant: llm
     assert (ended[two], ended[bad], ended[second]) == ("COMPLETED", "FAILED: ended with exit code 3", "COMPLETED")
     assert ended[array].startswith("FAILED: 2 of 3 tasks")
     assert sorted(jobs.logs(two).splitlines()) == [f"rank {rank} of 2 sees 0,1,2,3,4,5,6,7" for rank in range(2)]
+
+
+def test_the_accounts_find_the_users_own_jobs(jobs: Jobs, lab: Lab) -> None:
+    number = jobs.submit("{name: old, command: ['true'], tenant: llm}", *VIA)
+    jobs.wait(number)
+    ref = jobs.record(number)["ref"]
+    ask = f"""
+from supercloud.jobs.engines.slurm.rest import Rest
+rest = Rest({URL!r})
+print(sorted((rest.older_keys(3600) or {{}}).values()), [task.state.name for task in rest.accounts([{ref!r}])[{ref!r}]])
+"""
+    python = str(lab.product.venv / "bin" / "python")
+
+    def found() -> bool:
+        said = lab.run([python, "-c", ask], user="lab", env=jobs.env, cwd=str(lab.product.checkout)).stdout
+        return f"'{ref}'" in said and "['COMPLETED']" in said
+
+    lab.wait_for("the job is in the accounts", found, interval=0.5)
 
 
 def test_licences_and_a_deadline_reach_it(jobs: Jobs, lab: Lab) -> None:

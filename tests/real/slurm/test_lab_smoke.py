@@ -68,6 +68,7 @@ def test_nothing_outlives_a_driver_that_is_killed(slurm_2205: Slurm, tmp_path: P
     driver = subprocess.Popen(
         [sys.executable, "-c", code],
         cwd=Path(__file__).parent,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

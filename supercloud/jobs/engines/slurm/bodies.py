@@ -14,6 +14,7 @@ from typing import Any
 from ....errors import EngineError
 from ...seen import NodeState, Waiting
 from ...submission import Status
+from . import older
 from .commands import COMMENT
 from .nodes import NOT_FOR_NODES, accelerators, condition
 from .texts import status_of
@@ -75,7 +76,9 @@ _FIELDS: Mapping[str, Callable[[str], dict[str, Any]]] = {
 
 
 def submission(argv: Sequence[str], script: str, format: str) -> dict[str, Any]:
-    """What is posted for the arguments of sbatch."""
+    """What is posted for the arguments of sbatch, in this data format."""
+    if format == older.FORMAT:
+        return older.submission(argv, script)
     job: dict[str, Any] = {"script": script, "environment": ["PATH=/usr/local/bin:/usr/bin:/bin"]}
     for option in argv[1:]:
         name, _, value = option.removeprefix("--").partition("=")
@@ -120,10 +123,13 @@ def accounted(jobs: Iterable[Mapping[str, Any]]) -> dict[str, list[Status]]:
     found: dict[str, list[Status]] = {}
     for job in jobs:
         state, times = job.get("state") or {}, job.get("time") or {}
+        word, code = _words(state.get("current")), _code(job.get("exit_code"))
+        if word == "FAILED" and code == "0:0":  # v0.0.38 says 0 of whatever ended without a signal
+            code = ""
         status = status_of(
-            _words(state.get("current")),
+            word,
             str(state.get("reason", "")),
-            _code(job.get("exit_code")),
+            code,
             str(_plain(times.get("start")) or 0),
             str(_plain(times.get("end")) or 0),
             0,
@@ -150,7 +156,14 @@ def nodes(items: Iterable[Mapping[str, Any]]) -> Iterator[NodeState]:
         used = accelerators(str(item.get("tres_used") or ""))
         if not accelerators(str(item.get("tres") or "")):
             used = int(bool(item.get("alloc_cpus")))
-        yield NodeState(str(item["name"]), condition(set(item.get("state") or ())), used)
+        yield NodeState(str(item["name"]), condition(_states(item)), used)
+
+
+def _states(node: Mapping[str, Any]) -> set[str]:
+    """The words of a node's state: v0.0.38 has one in small letters, and a list of flags beside it."""
+    state = node.get("state") or ()
+    words = [state] if isinstance(state, str) else state
+    return {str(word).upper() for word in (*words, *(node.get("state_flags") or ()))}
 
 
 def waiting(jobs: Iterable[Mapping[str, Any]]) -> list[Waiting]:

@@ -17,7 +17,8 @@ RUNNING = ("env", "SLURM_TIME_FORMAT=%s", "squeue", "--noheader", "--all", "--st
            "--format=%e|%N")  # fmt: skip
 PENDING = ("squeue", "--noheader", "--all", "--states=PENDING", "--array", "--format=%P|%D|%r")
 
-DRAINED = {"DRAIN", "MAINT", "REBOOT_ISSUED", "REBOOT_REQUESTED", "PERFCTRS", "BLOCKED", "PLANNED_MAINT"}
+DRAINED = {"DRAIN", "MAINT", "MAINTENANCE", "REBOOT_ISSUED", "REBOOT_REQUESTED", "PERFCTRS", "BLOCKED",
+           "PLANNED_MAINT"}  # fmt: skip
 DOWN = {"DOWN", "ERROR", "FUTURE", "FAIL", "INVAL", "INVALID_REG", "NOT_RESPONDING", "POWERING_DOWN", "UNKNOWN"}
 # who waits for these does not wait for nodes
 NOT_FOR_NODES = ("Dependency", "BeginTime", "JobHeldUser", "JobHeldAdmin", "JobArrayTaskLimit")

@@ -1,13 +1,16 @@
 """Slurm through slurmrestd, which speaks JSON over HTTP.
 
 The token is Slurm's own: ``SLURM_JWT`` (as ``scontrol token`` prints it), or a secret called ``slurm-jwt``. Its data
-format changes with every release: the newest of ``_FORMATS`` that the server has is spoken. The token goes to the
-address that was given and nowhere else (:mod:`...web`).
+format changes with every release: the newest of ``_FORMATS`` that the server has is spoken. The user's name goes with
+the token, since slurmrestd of 22.05 wants both. The token goes to the address that was given and nowhere else
+(:mod:`...web`).
 """
 
 from __future__ import annotations
 
+import base64
 import fcntl
+import getpass
 import http.client
 import json
 import os
@@ -26,14 +29,15 @@ from ...engine import Unsure
 from ...secrets import values
 from ...seen import NodeState, Waiting
 from ...submission import Status, Submission
-from . import bodies, shapes
+from . import bodies, older, shapes
 from .runner import Answer, Here
 from .spool import Shared
 
-__all__ = ["Rest", "RestSpool", "token"]
+__all__ = ["Rest", "RestSpool", "token", "user_of"]
 
-_FORMATS = tuple(f"v0.0.{number}" for number in range(46, 39, -1))
+_FORMATS = (*(f"v0.0.{number}" for number in range(46, 39, -1)), older.FORMAT)
 _PATIENCE = 60
+_NOTHING = "Nothing found"
 
 
 class Rest:
@@ -62,7 +66,9 @@ class Rest:
               missing: object = "error") -> dict[str, Any] | None:  # fmt: skip
         url = self.address + path
         data = None if body is None else json.dumps(body).encode()
-        headers = {"X-SLURM-USER-TOKEN": token(), "Content-Type": "application/json", "Accept": "application/json"}
+        said = token()
+        headers = {"X-SLURM-USER-NAME": user_of(said), "X-SLURM-USER-TOKEN": said, "Content-Type": "application/json",
+                   "Accept": "application/json"}  # fmt: skip
         try:
             with web.send(urllib.request.Request(url, data, headers, method=method), _PATIENCE) as response:
                 text = response.read()
@@ -111,12 +117,18 @@ class Rest:
         return bodies.keys(self._jobs())
 
     def older_keys(self, seconds: int) -> Mapping[str, str] | None:
-        """From comments and submission lines in the accounts."""
+        """From comments and submission lines in the accounts; None where they do not answer."""
+        since = int(time.time()) - seconds
         try:
-            since = int(time.time()) - seconds
-            answer = self.ask("GET", f"slurmdb/jobs/?start_time={since}", shapes.ACCOUNTS)
+            # v0.0.38 reads times as sbatch does, and by start_time it leaves out what the database has no start of yet
+            asked = f"submit_time=uts{since}" if self.format == older.FORMAT else f"start_time={since}"
+            answer = self.ask("GET", f"slurmdb/jobs/?{asked}", shapes.ACCOUNTS)
         except EngineError:
             return None
+        if any(
+            _NOTHING not in f"{error.get('error')} {error.get('description')}" for error in answer.get("errors") or ()
+        ):
+            return None  # v0.0.38 answers 200 with an error where the database does not answer
         return bodies.keys(answer["jobs"])
 
     def remembers(self) -> float:
@@ -180,6 +192,21 @@ def token() -> str:
     """What the service knows the user by; :class:`EngineError` where there is none."""
     said = os.environ.get("SLURM_JWT", "").removeprefix("SLURM_JWT=")
     return said or values({"token": "slurm-jwt"})["token"]
+
+
+def user_of(token: str) -> str:
+    """The user a token is for: its claim ``sun``; without one, as for a site's own tokens, who runs this."""
+    try:
+        payload = token.split(".")[1]
+        name = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))).get("sun")
+    except (IndexError, ValueError, AttributeError, RecursionError):
+        name = None
+    if isinstance(name, str) and name.isprintable() and name.isascii() and name:
+        return name
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        raise EngineError("the token names no user, and this process's user has no name; set LOGNAME") from None
 
 
 def _said(error: urllib.error.HTTPError) -> str:

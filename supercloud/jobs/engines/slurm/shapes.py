@@ -59,5 +59,8 @@ ACCOUNTS: Shape = {
 }  # fmt: skip
 NODES: Shape = {
     "errors": _ERRORS,
-    "nodes": Needed([{"name": Needed(TEXT), "state": _WORD, "tres": TEXT, "tres_used": TEXT, "alloc_cpus": _COUNT}]),
-}
+    "nodes": Needed([{
+        "name": Needed(TEXT), "state": _WORD, "state_flags": _WORD, "tres": TEXT, "tres_used": TEXT,
+        "alloc_cpus": _COUNT,
+    }]),
+}  # fmt: skip

@@ -1,0 +1,27 @@
+"""A lab whose controller's host runs slurmrestd, as INSTALL.md sets it up, without the TLS in front."""
+
+from __future__ import annotations
+
+from jobs_lab import NODES
+from lab import Lab
+
+__all__ = ["URL", "start_rest", "token_of"]
+
+KEY = "/etc/slurm/jwt_hs256.key"
+URL = "http://127.0.0.1:6820"
+
+
+def start_rest(lab: Lab) -> None:
+    """Make the key of the tokens, start everything, and wait until the service answers."""
+    lab.run(f"dd if=/dev/urandom of={KEY} bs=32 count=1 status=none; chown slurm {KEY}; chmod 600 {KEY}")
+    lab.start()
+    lab.wait_nodes(NODES, 4)
+    command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "slurmrestd", "-a", "rest_auth/jwt",
+               "127.0.0.1:6820"]  # fmt: skip
+    lab.spawn("slurmrestd", command, env={"SLURM_JWT": "daemon"})
+    lab.wait_answer("slurmrestd", f"curl -s -o /dev/null {URL}/openapi")
+
+
+def token_of(lab: Lab) -> str:
+    """A token of user lab's."""
+    return lab.run("scontrol token username=lab lifespan=3600").stdout.strip().partition("=")[2]
