@@ -6,9 +6,8 @@ Each spec has 5 s of processor time; the process may grow by 1 GiB of memory. A 
 from __future__ import annotations
 
 import argparse
-import json
-import random
 import resource
+import shutil
 import signal
 import sys
 import time
@@ -17,18 +16,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 sys.path[:0] = [str(Path(__file__).parent)]
 
-from outcome import LateRefusal, is_small, outcome  # noqa: E402
-from samples import EXAMPLES  # noqa: E402
-from spec_generator import Generator, hostile_text  # noqa: E402
+from outcome import LateRefusal  # noqa: E402
+from spec_trial import try_spec  # noqa: E402
 
-from supercloud.catalog import Catalog  # noqa: E402
-from supercloud.plan.model import Plan  # noqa: E402
-
-_LIGHT = ("slurm", "storage", "kubernetes", "boot", "hosts")
 _SECONDS = 5
 _MEMORY = 2**30
 
@@ -41,6 +33,13 @@ def _late(*_: Any) -> None:
     raise _Late(f"more than {_SECONDS} s of processor time")
 
 
+def _keep(folder: Path, name: str) -> str:
+    """The spec that was tried last under another name; empty where the generator itself failed."""
+    for path in folder.glob("spec.*"):
+        return str(shutil.copy(path, folder / f"{name}{path.suffix}"))
+    return ""
+
+
 def main() -> int:
     options = argparse.ArgumentParser()
     options.add_argument("--specs", type=int, default=1000)
@@ -48,8 +47,6 @@ def main() -> int:
     options.add_argument("--out", type=Path, default=Path("/tmp/fuzz"))
     given = options.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    seeds = [yaml.safe_load(path.read_text()) for path in EXAMPLES]
-    catalog = Catalog([path.parent / "catalog" for path in EXAMPLES if (path.parent / "catalog").is_dir()])
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     resource.setrlimit(resource.RLIMIT_DATA, (used + _MEMORY, used + _MEMORY))
     signal.signal(signal.SIGPROF, _late)
@@ -57,30 +54,19 @@ def main() -> int:
     seen: set[str] = set()
     worst = 0.0
     for number in range(given.first, given.first + given.specs):
-        chance = random.Random(number)
-        data = Generator("cluster", number, seeds, catalog).document()
-        as_json = chance.random() < 0.3
-        path = given.out / ("spec.json" if as_json else "spec.yaml")
-        text = json.dumps(data) if as_json else yaml.dump(data, Dumper=yaml.CSafeDumper, allow_unicode=True)
-        if chance.random() < 0.03:
-            text = hostile_text(text, chance)
-        path.write_text(text, encoding="utf-8", errors="surrogatepass")
-        heavy, shells = chance.random() < 0.15, chance.random() < 0.05
-
-        def is_chosen(plan: Plan, target: str, heavy: bool = heavy) -> bool:
-            return is_small(plan) and (heavy or target in _LIGHT)
-
+        for left in given.out.glob("spec.*"):
+            left.unlink()
         began = time.process_time()
         signal.setitimer(signal.ITIMER_PROF, _SECONDS)
         try:
-            counts[outcome(path, catalog, is_chosen, shells)] += 1
+            counts[try_spec(number, given.out)] += 1
         except Exception as error:
             signal.setitimer(signal.ITIMER_PROF, 0)
             kind = "late refusal" if isinstance(error, LateRefusal) else type(error).__name__
             frames = traceback.extract_tb(error.__traceback__)
             where = next(
                 (
-                    f"{f.filename.split('/input/')[-1]}:{f.lineno}"
+                    f"{f.filename.split('/supercloud/')[-1]}:{f.lineno}"
                     for f in reversed(frames)
                     if "/supercloud/" in f.filename
                 ),
@@ -90,15 +76,14 @@ def main() -> int:
             mark = f"{kind} {where} {str(error)[:60] if kind in ('late refusal', 'AssertionError') else ''}"
             if mark not in seen:
                 seen.add(mark)
-                kept = given.out / f"{number}{path.suffix}"
-                kept.write_text(text, encoding="utf-8", errors="surrogatepass")
+                kept = _keep(given.out, str(number))
                 print(f"{number}: {kind} {where}: {str(error)[:300]}  [{kept}]", flush=True)
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
         took = time.process_time() - began
         if took > max(1.0, worst):
             print(f"{number}: {took:.1f} s", flush=True)
-            (given.out / f"slow-{number}{path.suffix}").write_text(text, encoding="utf-8", errors="surrogatepass")
+            _keep(given.out, f"slow-{number}")
         worst = max(worst, took)
         if (number - given.first) % 1000 == 999:
             grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

@@ -38,7 +38,10 @@ def is_small(plan: Plan) -> bool:
 
 
 def outcome(path: Path, catalog: Catalog, wanted: Callable[[Plan, str], bool], shells: bool = False) -> str:
-    """``refused``, or ``rendered``. ``wanted`` chooses what is rendered; ``shells`` also has scripts read by bash."""
+    """``refused``, ``planned`` (nothing was wanted of it) or ``rendered``.
+
+    ``wanted`` chooses the targets that are rendered; ``shells`` also has scripts read by bash.
+    """
     try:
         plan = resolve(load(path), catalog)
     except SupercloudError as error:
@@ -48,25 +51,29 @@ def outcome(path: Path, catalog: Catalog, wanted: Callable[[Plan, str], bool], s
     rows(plan)
     if plan.errors:
         return "refused"
-    for target in targets_for(plan):
-        if not wanted(plan, target):
-            continue
+    targets = [target for target in targets_for(plan) if wanted(plan, target)]
+    for target in targets:
         try:
             bundle = render(plan, target)
         except SupercloudError as error:
             raise LateRefusal(f"{target}: {error}") from error
         parse_files(bundle, shells)
-    return "rendered"
+    return "rendered" if targets else "planned"
 
 
-_SHELLS: set[int] = set()
+_WHOLE: set[int] = set()
+"""Texts that were parsed: many files are the same for many specs."""
 
 
 def parse_files(bundle: Bundle, shells: bool = False) -> None:
     """Raises where a file is not what its name says."""
     for name, text in bundle.items():
+        mark = hash((PurePosixPath(name).suffix, shells, text))
+        if mark in _WHOLE:
+            continue
         try:
             _parse(name, text, shells)
+            _WHOLE.add(mark)
         except Exception as error:
             raise AssertionError(f"{name} does not parse: {error}") from error
 
@@ -83,8 +90,7 @@ def _parse(name: str, text: str, shells: bool) -> None:
             assert len(widths) <= 1, f"rows of {sorted(widths)} columns"
         case ".svg" | ".xml":
             ElementTree.fromstring(text)
-        case ".sh" if shells and hash(text) not in _SHELLS:
-            _SHELLS.add(hash(text))
+        case ".sh" if shells:
             done = subprocess.run(
                 ["bash", "-O", "extglob", "-n"], input=text.encode(), capture_output=True, check=False
             )

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ..primitives.quantity import Operations, Power, Rate, Size
 from ..spec.base import MIG_PROFILE, Count, Natural, Text
-from .fact import Fact, FactName, Part
+from .fact import Fact, FactName, LabelKey, Part
 
 __all__ = ["Accelerator", "DeviceFiles", "MigProfile", "ScaleUpLink"]
 
@@ -65,7 +65,7 @@ class Accelerator(Fact):
     autodetect: Literal["nvml", "rsmi", "oneapi", "nrt"] | None = None
     """Slurm's AutoDetect for it."""
     devices: DeviceFiles | None = None
-    kubernetes: Text | None = None
+    kubernetes: LabelKey | None = None
     """Its resource name in Kubernetes (``nvidia.com/gpu``)."""
     visible_env: Text | None = None
     """Environment variable that limits a process to some of them."""

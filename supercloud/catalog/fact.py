@@ -10,8 +10,12 @@ from pydantic import AfterValidator, ConfigDict, Field
 
 from ..spec.base import Model, Text
 
-__all__ = ["Fact", "FactName", "Part", "Range", "RegularExpression"]
+__all__ = ["Fact", "FactName", "LabelKey", "Part", "Range", "RegularExpression"]
 
+LabelKey = Annotated[
+    str, Field(pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$")
+]
+"""A key of a label of Kubernetes, or the name of a resource there."""
 FactName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([-A-Za-z0-9._]*[A-Za-z0-9])?$", max_length=80)]
 
 

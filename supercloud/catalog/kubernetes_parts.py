@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ..spec.base import Flag, Natural, Text
 from ..spec.fabric import Cidr
-from .fact import Fact, FactName, Part
+from .fact import Fact, FactName, LabelKey, Part
 
 __all__ = [
     "Alert",
@@ -25,16 +25,13 @@ __all__ = [
     "XidClass",
 ]
 
-LabelKey = Annotated[
-    str, Field(pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$")
-]
 SiteKind = Literal["onprem", "aws", "gcp", "azure"]
 
 
 class Chart(Fact):
     """A Helm chart, locked to one version."""
 
-    repository: Annotated[str, Field(pattern=r"^(https|oci)://\S+[^/]$")]
+    repository: Annotated[str, Field(pattern=r"^(https|oci)://[A-Za-z0-9][A-Za-z0-9._~:/%-]*[A-Za-z0-9_~-]$")]
     chart: Text
     version: Text
     namespace: Text

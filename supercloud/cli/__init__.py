@@ -6,6 +6,7 @@ A verb's module has a function of the verb's name with typer annotations; heavy 
 
 from __future__ import annotations
 
+import gc
 import sys
 from importlib import import_module
 
@@ -68,6 +69,8 @@ for _verb, _panel in VERBS.items():
 
 def main() -> None:
     """Run the command line; errors of ours become a text and an exit code, never a traceback."""
+    # large specs and plans are millions of objects without cycles, which the collector would go through again and again
+    gc.set_threshold(100_000, 50, 50)
     try:
         app()
     except SupercloudError as error:

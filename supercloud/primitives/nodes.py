@@ -7,6 +7,7 @@ ClusterShell, imported on first use.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -77,13 +78,37 @@ class HostSet:
         return ",".join(map(str, self.ranges))
 
 
-def _node_set(text: str) -> Any:
-    from ClusterShell.NodeSet import NodeSet, NodeSetException
+_MOST_HOSTS = 100_000
+"""In one folded text: twice what a subnet of InfiniBand addresses."""
 
+
+def _node_set(text: str) -> Any:
+    """A set of hosts: names and ranges only. ClusterShell's groups (``@all``) are left alone, since looking one up may
+    run a command of this machine's configuration."""
+    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
+
+    if strange := re.search(r"[^A-Za-z0-9_.,/\[\]\s-]", text):
+        raise InputError(f"{text[:80]!r} is no list of hosts: {strange[0]!r} is neither in names nor in ranges")
     try:
-        return NodeSet(text, resolver=None)
+        return NodeSet(text, resolver=RESOLVER_NOGROUP)
     except NodeSetException as error:
         raise InputError(f"{text[:80]!r} is no list of hosts: {error}") from None
+
+
+def _count_hosts(text: str) -> int:
+    """How many hosts a folded notation has at most: for each name the product of its ranges."""
+    total = 0
+    for name in re.findall(r"(?:[^,\[]|\[[^\]]*\]?)+", text):
+        count = 1
+        for ranges in re.findall(r"\[([^\]]*)", name):
+            count *= sum(_length(part) for part in ranges.split(","))
+        total += count
+    return total
+
+
+def _length(part: str) -> int:
+    bounds = re.match(r"\s*([0-9]{1,30})\s*-\s*([0-9]+)", part)
+    return max(1, int(bounds[2][:30]) - int(bounds[1]) + 1) if bounds else 1
 
 
 def fold(hosts: Iterable[str]) -> str:
@@ -101,4 +126,6 @@ def expand(text: str) -> list[str]:
     >>> expand("gpu-[1-2],login")
     ['gpu-1', 'gpu-2', 'login']
     """
+    if _count_hosts(text) > _MOST_HOSTS:
+        raise InputError(f"{text[:80]!r} are more than {_MOST_HOSTS:,} hosts")
     return list(_node_set(text))

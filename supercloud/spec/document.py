@@ -306,6 +306,10 @@ _MOST = 200
 """Problems of one document that are said one by one: nobody reads more before the first are corrected."""
 
 
+_LOOKED_AT = 10_000
+"""Problems whose places are looked for: to find and sort those of 400,000 unknown keys would take seconds."""
+
+
 def findings_of(
     error: ValidationError,
     data: Any,
@@ -315,9 +319,10 @@ def findings_of(
 ) -> Iterator[tuple[Place, Finding]]:
     """Every problem of a validation with its place in ``data``, value, reason and nearest name.
 
-    In the order of ``line``. Of more than a few hundred only the first are said, and how many there are besides.
+    In the order of ``line``. Of more than a few hundred only the first are said, and how many there are besides; of
+    very many the first are found as the model met them.
     """
-    found = [(_real_place(item["loc"], data), item) for item in error.errors(include_url=False)]
+    found = [(_real_place(item["loc"], data), item) for item in error.errors(include_url=False)[:_LOOKED_AT]]
     found.sort(key=lambda pair: line(pair[0]))
     around = {place[:depth] for place, _ in found for depth in range(len(place))}
     said = 0
@@ -327,7 +332,7 @@ def findings_of(
         if isinstance(item.get("ctx", {}).get("error"), TwiceNamed):
             continue  # said with its line by whoever has the document (twice_named)
         if said == _MOST:
-            yield (), Finding(check, "error", "", f"{len(found) - said} more problems", "correct these first")
+            yield (), Finding(check, "error", "", f"{error.error_count() - said} more problems", "correct these first")
             return
         said += 1
         problem, hint = _explain(item, place, data, model)

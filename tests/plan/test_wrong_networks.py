@@ -43,6 +43,10 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
     "joins itself": ("fabric-joins", "fabrics[2].joins.fabric", "joins itself", joined(fabric="management", links=2)),
     "joins another kind": ("fabric-joins", "fabrics[2].joins.fabric", "compute is infiniband",
                            joined(fabric="compute", links=2)),
+    "joins a network without a pool": (
+        "fabric-joins", "fabrics[2].joins.fabric", "in-band",
+        spec(COMPUTE, IN_BAND, MANAGEMENT | {"joins": {"fabric": "in-band", "links": 2}},
+             pools=[{"name": "train", "machine": "dgx-h100", "nodes": 8, "fabrics": ["compute", "management"]}])),
     "two tenants, one key": ("subnet-partitions", "fabrics[0].partitions[1].pkey", "b has the key 0x0010 of a",
                              spec(COMPUTE | {"partitions": [{"tenant": "a", "pkey": 16}, {"tenant": "b", "pkey": 16},
                                                             {"tenant": "a", "pkey": 17}]}, **TENANTS)),

@@ -37,3 +37,21 @@ def test_out_of_range_is_refused() -> None:
 def test_no_host_list() -> None:
     with pytest.raises(InputError, match="no list of hosts"):
         expand("a[1-")
+
+
+@pytest.mark.parametrize("text", ["@all", "a,@x:y", "@@x", "@*", "*", "a[1-3]&b", "$(id)", "+ß"])
+def test_no_group_of_this_machine_is_looked_up(text: str) -> None:
+    with pytest.raises(InputError, match="no list of hosts"):
+        expand(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["a-[1-100001]", "a[1-9999999999999999]", "a[1-1000]b[1-1000]", "a-[1-60000],b-[1-60000]"]
+)
+def test_more_hosts_than_any_network_has_are_refused_before_they_are_listed(text: str) -> None:
+    with pytest.raises(InputError, match="more than 100,000 hosts"):
+        expand(text)
+
+
+def test_ranges_with_steps_and_numbers_of_another_width_are_listed() -> None:
+    assert set(expand("a-[001-003,9],b,c[0-4/2]")) == {"a-001", "a-002", "a-003", "a-9", "b", "c0", "c2", "c4"}

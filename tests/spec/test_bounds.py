@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import yaml
 from pydantic import ValidationError
 from samples import EXAMPLES
 
+from supercloud.catalog import Catalog
 from supercloud.errors import SpecError
+from supercloud.plan.resolve import resolve
 from supercloud.spec import ClusterSpec, Fabric, Storage
-from supercloud.spec.document import parse_yaml
+from supercloud.spec.document import findings_of, parse_yaml
 from supercloud.spec.loader import loads
 
 GOOD = EXAMPLES[0].read_text()
@@ -25,6 +29,62 @@ def test_of_very_many_problems_the_first_are_said() -> None:
     with pytest.raises(SpecError) as caught:
         loads(GOOD + "".join(f"key{number}: 1\n" for number in range(3000)))
     assert len(caught.value.findings) == 201 and "2800 more" in str(caught.value)
+
+
+def test_of_400_000_unknown_keys_only_a_bounded_number_is_looked_for() -> None:
+    data = {f"key{number}": 1 for number in range(400_000)}
+    with pytest.raises(ValidationError) as caught:
+        ClusterSpec.model_validate(data)
+    asked = 0
+
+    def line(place: tuple[str | int, ...]) -> int:
+        nonlocal asked
+        asked += 1
+        return 1
+
+    found = [finding for _, finding in findings_of(caught.value, data, ClusterSpec, line=line)]
+    assert len(found) == 201 and asked <= 10_000
+    assert found[-1].problem == f"{caught.value.error_count() - 200} more problems"
+
+
+LARGE_SPECS: dict[str, tuple[str, dict[str, Any]]] = {
+    "nodes": ("pools[0].nodes", {"pools": [{"name": "train", "machine": "dgx-h100", "nodes": 1_000_001}]}),
+    "nodes beyond words": ("pools[0].nodes", {"pools": [{"name": "train", "machine": "dgx-h100", "nodes": 10**30}]}),
+    "peer links": ("fabrics[0].peer_links", {"fabrics": [{"name": "a", "kind": "roce", "peer_links": 10_000_000}]}),
+    "appliances": (
+        "facility.machines[0].count",
+        {"facility": {"machines": [{"name": "ufm", "machine": "management-server", "count": 10_000_000}]}},
+    ),
+    "storage servers": (
+        "storage[0].servers.count",
+        {"storage": [{"name": "s", "kind": "weka", "servers": {"machine": "weka-24", "count": 10_000_000}}]},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LARGE_SPECS)
+def test_more_than_can_be_planned_is_refused_by_the_language(case: str) -> None:
+    path, more = LARGE_SPECS[case]
+    with pytest.raises(SpecError) as caught:
+        loads(yaml.safe_dump(yaml.safe_load(GOOD) | more))
+    assert path in [finding.path for finding in caught.value.findings], caught.value.findings
+
+
+@pytest.mark.parametrize("capacity", ["1e30 EB", "1e12 PiB"])
+@pytest.mark.parametrize("example", ["07-storage", "11-aws-ultraserver"])
+def test_a_file_system_of_more_servers_than_can_be_planned_is_one_finding(example: str, capacity: str) -> None:
+    """On-prem its servers get addresses one by one, in a cloud names."""
+    path = next(path for path in EXAMPLES if path.parent.name == example)
+    data = yaml.safe_load(path.read_text())
+    index = next(number for number, item in enumerate(data["storage"]) if item["kind"] == "weka")
+    data["storage"][index]["capacity"] = capacity
+    plan = resolve(
+        ClusterSpec.model_validate(data),
+        Catalog([path.parent / "catalog"] if (path.parent / "catalog").is_dir() else []),
+    )
+    wrong = [finding for finding in plan.errors if finding.check == "storage-servers"]
+    assert [finding.path for finding in wrong] == [f"storage[{index}].servers"]
+    assert "65536 is the most" in wrong[0].problem
 
 
 def test_a_name_and_a_key_that_occur_twice_are_said_beside_other_problems() -> None:

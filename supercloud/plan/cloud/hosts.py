@@ -8,6 +8,7 @@ from ...catalog import StorageProduct, StorageService
 from ...spec import SlurmScheduler, Storage
 from ...spec.storage import Servers
 from ..storage.designs import Needs, design_of
+from ..storage.servers import check_server_count
 from .given import Given, machine_of
 from .groups import image_key
 from .model import CloudDatabase, CloudHost, CloudStorage
@@ -95,6 +96,8 @@ def _backends(given: Given, private: tuple[str, ...], products: tuple[CloudStora
             design = design_of(_with_servers(item, name), known, machine, needs, ports)
             count = design.servers if design else None
         count = max(count or 0, service.min_servers or 1) if not (item.servers and item.servers.count) else count
+        if not check_server_count(item, machine, count or 1, f"storage[{index}]", given.problems):
+            continue
         found.append(
             CloudHost(
                 f"{item.name}-servers", "storage", machine, count or 1, private[:1], given.provider.defaults.disk,

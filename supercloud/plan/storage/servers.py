@@ -21,7 +21,7 @@ from ..problems import Problems
 from .designs import Needs, design_of
 from .model import CheckpointNeed, LustreDesign, ServerGroup
 
-__all__ = ["Room", "checkpoint_need", "placed"]
+__all__ = ["Room", "check_server_count", "checkpoint_need", "placed"]
 
 _HOST_DIGITS = 4
 _ROOMY = 1024
@@ -77,6 +77,18 @@ def checkpoint_need(item: Storage, path: str, problems: Problems) -> CheckpointN
     return CheckpointNeed(size, write, size * asked.keep, window, asked.stall is None)
 
 
+def check_server_count(item: Storage, machine: Machine, count: int, path: str, problems: Problems) -> bool:
+    """Whether a file system takes no more servers of a machine than can be planned; ``path`` is that of the storage."""
+    if count <= MOST_MACHINES:
+        return True
+    problems.error(
+        "storage-servers", f"{path}.servers",
+        f"{item.name} would take {count} servers of {machine.name}, {MOST_MACHINES} is the most",
+        "ask for less capacity or throughput, or take larger machines",
+    )  # fmt: skip
+    return False
+
+
 def placed(
     plan: StoragePlan,
     item: Storage,
@@ -117,11 +129,8 @@ def placed(
     elif item.kind == "lustre":
         groups.insert(0, ("mds", metadata, item.metadata.count if item.metadata and item.metadata.count else 2))
     largest = max(group[2] for group in groups)
-    if largest > MOST_MACHINES:
-        problems.error("storage-servers", f"{path}.servers",
-                       f"{item.name} would take {largest} servers of {machine.name}, {MOST_MACHINES} is the most",
-                       "ask for less capacity or throughput, or take larger machines")  # fmt: skip
-        return plan
+    if not check_server_count(item, machine, largest, path, problems):
+        return replace(plan, design=design)
     # every role has an equal part of the block, so that one more of the first renumbers none of the second
     block = room.take(len(groups) * largest)
     if block is None:

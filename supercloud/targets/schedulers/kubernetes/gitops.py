@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....plan.model import Plan
+from ....primitives.names import NameRule, bounded
 from . import charts
 from .given import facts_of
 from .manifest import Object, documents, obj
@@ -12,6 +13,7 @@ from .manifest import Object, documents, obj
 __all__ = ["argocd", "flux"]
 
 _FLUX, _ARGO = "flux-system", "argocd"
+_NAMES = NameRule(253, characters="a-z0-9-", starts="a-z0-9", ends="a-z0-9")
 _REPOSITORY = "https://git.example.com/clusters.git"
 
 
@@ -62,8 +64,8 @@ def flux(plan: Plan, stages: Sequence[str]) -> dict[str, str]:
 
 
 def _source(repository: str) -> str:
-    """A name for a repository: its host and path."""
-    return repository.partition("://")[2].replace("/", "-").replace(".", "-").lower()
+    """A name for a repository, as Kubernetes accepts one: its host and path."""
+    return bounded([repository.partition("://")[2].replace("/", "-").replace(".", "-").lower()], _NAMES)
 
 
 def argocd(plan: Plan, stages: Sequence[str]) -> dict[str, str]:
