@@ -122,6 +122,7 @@ def test_nothing_remains_of_a_run_that_was_killed() -> None:
     wait_for("nothing remains", lambda: not remains(slot), show=lambda: remains(slot))
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("suite", ["trixie", "sid"])
 def test_later_debians_boot_too(machines: Machines, suite: str) -> None:
     later = machines.boot(suite, 20, suite)

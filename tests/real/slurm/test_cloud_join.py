@@ -16,7 +16,7 @@ HELD = "until [ -e /home/lab/go ]; do sleep 0.2; done"
 TWO = ("--gpus-per-node=2", "-N2", "-o", "/home/lab/out-%j", "--wrap", "srun -l hostname; echo gpus $SLURM_JOB_GPUS")
 
 
-@pytest.fixture(params=["22.05", "26.05"], scope="module")
+@pytest.fixture(params=[pytest.param("22.05", marks=pytest.mark.extended), "26.05"], scope="module")
 def slurm(request: pytest.FixtureRequest) -> Slurm:
     """Both releases."""
     found: Slurm = request.getfixturevalue("slurm_2205" if request.param == "22.05" else "slurm_new")
