@@ -1,5 +1,5 @@
-"""A text of a job stays a text: what the engines write is run by a real shell, where a text that became code would leave
-a file behind, and the job's program prints the arguments that it got.
+"""A text of a job stays a text: what the engines write is run by a real shell, where a text that became code would
+leave a file behind, and the job's program prints the arguments that it got.
 """
 
 from __future__ import annotations
@@ -98,8 +98,12 @@ def test_a_canary_that_is_not_quoted_would_be_seen(run: Run) -> None:
         run(["bash", "-c", f"echo {CANARIES[3]}"])
 
 
-@pytest.mark.parametrize("more", [{}, {"retries": 1, "retry_rules": [{"exit_codes": [3], "action": "retry"}]},
-                                  {"array": 2}, {"image": "x"}], ids=["plain", "retried", "array", "image"])  # fmt: skip
+RETRIED = {"retries": 1, "retry_rules": [{"exit_codes": [3], "action": "retry"}]}
+
+
+@pytest.mark.parametrize(
+    "more", [{}, RETRIED, {"array": 2}, {"image": "x"}], ids=["plain", "retried", "array", "image"]
+)
 def test_the_batch_script_of_slurm(more: dict[str, Any], run: Run, tmp_path: Path) -> None:
     job = make_job(tmp_path, **more)
     engine = SlurmEngine(Connection(engine="slurm"), tmp_path / "state")
