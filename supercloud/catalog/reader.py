@@ -54,6 +54,7 @@ _ONE = {
     "alerts": "set of alerts", "cooling": "way of cooling", "metrics": "set of metrics",
     "node-topologies": "node-topology", "platform-ranges": "set of platform ranges",
     "prices": "list of prices", "storage": "storage product", "xids": "list of XIDs",
+    "heat-rejection": "way of heat rejection",
     "kubernetes": "release of Kubernetes", "kueue": "release of Kueue", "power-shelves": "power-shelf",
     "slurm": "release of Slurm", "switches": "switch", "thermal-classes": "thermal-class", "ups": "UPS",
     "volcano": "release of Volcano",
