@@ -127,6 +127,7 @@ class Server(http.server.BaseHTTPRequestHandler):
     formats = ("v0.0.42", "v0.0.41")
     refuse = hang = False
     accounting = True
+    said: str = ""  # by the accounts, beside an empty list
 
     def log_message(self, *_: Any) -> None:
         pass
@@ -147,7 +148,7 @@ class Server(http.server.BaseHTTPRequestHandler):
         elif what == "ping":
             self.answer(200, {"errors": []})
         elif service == "slurmdb" and Server.accounting:
-            self.answer(200, {"jobs": []})
+            self.answer(200, {"jobs": [], "errors": [{"description": self.said}] if self.said else []})
         elif service == "slurmdb":
             self.answer(500, {"errors": [{"error": "Slurm accounting storage is disabled"}]})
         else:
@@ -176,7 +177,7 @@ class Server(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlurmEngine]:
-    Server.jobs, Server.refuse, Server.hang, Server.accounting = {}, False, False, True
+    Server.jobs, Server.refuse, Server.hang, Server.accounting, Server.said = {}, False, False, True, ""
     monkeypatch.setenv("SLURM_JWT", "secret")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -199,6 +200,14 @@ def test_a_job_is_taken_found_seen_and_ended(engine: SlurmEngine, job: Make) -> 
     engine.cancel("99")
     assert engine.poll([ref])[ref].state is State.CANCELLED
     assert engine.read_log("k", 0) == b""
+
+
+def test_an_error_of_the_accounts_is_not_an_empty_list(engine: SlurmEngine) -> None:
+    long_ago = time.time() - 9999
+    Server.said = "Nothing found"
+    assert engine.find(["k"], long_ago) == {"k": None}
+    Server.said = "Unable to connect to database"
+    assert engine.find(["k"], long_ago) == {}, "nobody knows: it must not be submitted again"
 
 
 def test_a_refusal_has_a_next_step(engine: SlurmEngine, job: Make) -> None:
