@@ -114,7 +114,7 @@ Interfaces = Annotated[
 MIG_PROFILE = r"^[0-9]{1,3}g\.[0-9]{1,5}gb(\+[a-z.]+)?$"
 DeviceName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$")]
 Count = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=1, le=10_000_000)]
-NodeCount = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=1, le=1_000_000)]
+NodeCount = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=1, le=131_072)]
 Natural = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=0, le=10_000_000)]
 # Bounds of the language: more than any site has, and few enough to be planned in seconds.
 MOST_MACHINES = 65_536
