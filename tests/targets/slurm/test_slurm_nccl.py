@@ -38,7 +38,7 @@ def test_nodes_on_infiniband_get_the_devices_in_rail_order_and_the_index_of_thei
     assert settings == [
         "NCCL_IB_HCA==mlx5_11,mlx5_6,mlx5_10,mlx5_9,mlx5_4,mlx5_3,mlx5_5,mlx5_0", "NCCL_IB_PKEY=0",
     ]  # fmt: skip
-    assert "install -m 644 nccl-train.conf /etc/nccl.conf" in str(files["INSTALL.md"])
+    assert "install -o root -g root -m 644 /root/slurm/nccl-train.conf /etc/nccl.conf" in str(files["INSTALL.md"])
 
 
 def test_each_pool_has_a_file_of_its_own() -> None:
