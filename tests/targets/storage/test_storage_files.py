@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 import subprocess
 import sys
@@ -255,6 +256,34 @@ def test_nfs(bundle: Bundle) -> None:
     assert lines and all(re.fullmatch(r"/export/home \d+(\.\d+){3}/\d+\([a-z_,]+\)", line) for line in lines)
     (mount,) = [line for line in bundle["home/fstab"].splitlines() if not line.startswith("#")]
     assert re.fullmatch(r"home-nfs-0001:/export/home /home nfs [\w.=,]+ 0 0", mount)
+
+
+def exported(text: str) -> list[ipaddress.IPv4Network]:
+    lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+    return [ipaddress.ip_network(options.partition("(")[0]) for _, options in lines]  # type: ignore[misc]
+
+
+def test_controllers_may_mount_what_nodes_mount(catalog: Catalog) -> None:
+    """/home was exported to the pools only, and controllers and login hosts have the same home directories."""
+    hosts = [{"name": "ctl1"}, {"name": "ctl2", "address": "10.200.0.7"}]
+    scheduler = {"kind": "slurm", "version": "25.11", "controllers": hosts}
+    plan = plan_of(catalog, EVERY[3], scheduler=scheduler)
+    networks = exported(render(plan, "storage")["home/exports"])
+    clients = [host.address for host in plan.scheduler.controllers] + [plan.pools[0].addresses[0]]
+    assert "10.200.0.7" in clients
+    for address in clients:
+        assert any(ipaddress.ip_address(address) in network for network in networks), (address, networks)
+    assert all(not one.overlaps(other) for one in networks for other in networks if one is not other)
+
+
+def test_nodes_may_mount_over_a_fabric(catalog: Catalog) -> None:
+    """Over InfiniBand a node comes from its address there."""
+    pools = [{"name": "train", "machine": "dgx-h100", "nodes": 64, "fabrics": ["storage"]}]
+    plan = plan_of(catalog, EVERY[3] | {"fabric": "storage"}, pools=pools, fabrics=[STORAGE_FABRIC])
+    assert plan.networks is not None
+    networks = exported(render(plan, "storage")["home/exports"])
+    for subnet in plan.networks.subnets:
+        assert subnet.role != "rail" or any(subnet.block.subnet_of(network) for network in networks), subnet
 
 
 def test_object_store(bundle: Bundle) -> None:
