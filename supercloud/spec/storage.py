@@ -107,6 +107,6 @@ class Storage(Model):
     """Lustre: small files live on the metadata targets."""
     interface: Interfaces | None = None
     """Network interfaces of servers and clients it is reached over, with commas between; empty means those that the
-    plan names (storage0 …) on InfiniBand, and the usual ones elsewhere."""
+    plan names: storage0 … on InfiniBand and RoCE, the bond of the links on bridged Ethernet."""
     import_from: Text | None = None
     """An object store it is linked to (``s3://bucket/prefix``)."""

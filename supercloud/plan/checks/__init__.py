@@ -14,6 +14,7 @@ from ...catalog import Catalog
 from ...errors import Finding, nearest
 from ..model import Plan, Suppressed
 from . import (
+    bonds,
     cabling,
     cloud,
     cooling,
@@ -50,6 +51,7 @@ CHECKS: tuple[Check, ...] = (
     fabric.fabric_unused,
     fabric.fabric_uplinks_unused,
     *networks.CHECKS,
+    *bonds.CHECKS,
     *hosts.CHECKS,
     sharing.mig_profile,
     sharing.shard_capable,

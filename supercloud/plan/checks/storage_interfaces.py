@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from ...catalog import Catalog
 from ...errors import Finding
 from ..fabric.ipoib import interface_name, ipoib_devices
+from ..fabric.roles import is_routed
 from ..model import FabricPlan, Plan, StoragePlan
+from ..storage.interfaces import fabric_of, store_interfaces
 
 __all__ = ["CHECKS"]
 
@@ -16,22 +18,30 @@ _NAMING = ("lustre", "weka")
 
 
 def storage_interfaces(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Stores over InfiniBand or RoCE whose interfaces nobody knows."""
+    """Stores whose interfaces nobody names, or which are named only where the RDMA devices are known."""
     for index, item in enumerate(plan.storage):
-        fabric = next((one for one in plan.fabrics if one.name == item.fabric and one.tiers), None)
-        if fabric is None or item.kind not in _NAMING or plan.spec.storage[index].interface:
+        if item.kind not in _NAMING or plan.spec.storage[index].interface:
             continue
-        if fabric.kind == "roce":
-            yield Finding(
-                "storage-interfaces", "warning", f"storage[{index}]",
-                f"what interfaces on {fabric.name} are called is not known: the files of {item.name} name eth0 …",
-                "set interface to their names, with commas between",
-            )  # fmt: skip
-        unknown = _without_devices(plan, fabric, item) if fabric.kind == "infiniband" else []
+        fabric = fabric_of(plan, index)
+        if not store_interfaces(plan, index):
+            if item.servers:
+                where = f"on {fabric.name}" if fabric else "on the ordinary network"
+                yield Finding(
+                    "storage-interfaces", "warning", f"storage[{index}].interface",
+                    f"what interfaces {where} are called is not known: the files of {item.name} name none, and stop "
+                    "with that message", "set interface to their names, with commas between",
+                )  # fmt: skip
+            continue
+        assert fabric is not None
+        routed = is_routed(fabric.kind, fabric.role)
+        if fabric.kind != "infiniband" and not routed:
+            continue  # network-bonds has the links of bonds
+        unknown = _without_devices(plan, fabric, item)
         if unknown:
+            script = "roce-rails.sh" if routed else "ipoib.sh"
             yield Finding(
                 "storage-interfaces", "note", f"storage[{index}]",
-                f"the RDMA devices of {', '.join(unknown)} on {fabric.name} are not known: there ipoib.sh takes "
+                f"the RDMA devices of {', '.join(unknown)} on {fabric.name} are not known: there {script} takes "
                 f"interfaces that are called {interface_name(fabric, 0)} … already, and stops where none is",
                 "name them (systemd.link), put adapters[].devices into a catalog overlay, or set interface",
             )  # fmt: skip

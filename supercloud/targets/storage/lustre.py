@@ -16,6 +16,8 @@ __all__ = ["files"]
 
 # Lustre takes names of at most 8 letters (mkfs.lustre(8)).
 _NAME = 8
+# MiB of a read or write request: the most that a target takes, by default it takes less (Lustre manual, Large Bulk IO).
+_REQUEST = 16
 
 
 def files(store: Store) -> dict[str, File | str]:
@@ -31,6 +33,7 @@ def files(store: Store) -> dict[str, File | str]:
         "mds": store.group("mds"),
         "oss": store.group("oss"),
         "suffix": store.suffix,
+        "rpc": _REQUEST,
         "wide": min(4, design.targets) if design else 1,
     }
     found: dict[str, File | str] = {

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..._version import __version__
-from ...plan.fabric.ipoib import addressed_name
 from ...plan.model import Plan, ServerGroup, StoragePlan
+from ...plan.storage.interfaces import store_interfaces
 from ...primitives.bundle import File
 from ...primitives.templates import fill
 from ...spec import Storage
@@ -56,16 +56,13 @@ class Store:
 
     @property
     def interfaces(self) -> tuple[str, ...]:
-        """Interfaces on servers and clients: as declared with commas between, else one for each port that every server
-        has there. On InfiniBand the target ``infiniband`` names them; elsewhere the first ones of the system are meant.
-        """
-        if self.declared.interface:
-            return tuple(name.strip() for name in self.declared.interface.split(",") if name.strip())
-        links = min((group.links for group in self.item.servers), default=1) if self.item.fabric else 1
-        fabric = next((item for item in self.plan.fabrics if item.name == self.item.fabric), None)
-        if fabric and fabric.kind == "infiniband":
-            return tuple(addressed_name(self.plan, fabric, port) for port in range(max(links, 1)))
-        return tuple(f"eth{port}" for port in range(max(links, 1)))
+        """Interfaces on servers and clients; empty where their names are not known."""
+        return store_interfaces(self.plan, self.index)
+
+    @property
+    def lack(self) -> str:
+        """What a file says in place of interfaces whose names are not known."""
+        return f"the interfaces of {self.item.name} are not known: set storage[{self.index}].interface and render again"
 
     def group(self, role: str) -> ServerGroup:
         """The servers of a role."""

@@ -18,6 +18,8 @@ from nvue_schema import NVUE_BRIDGED
 from samples import ROOT
 
 from supercloud.plan.model import Plan
+from supercloud.plan.network.bonds import bond_groups
+from supercloud.plan.network.bridges import bridges_of
 from supercloud.plan.network.vlans import vlans_of
 from supercloud.plan.resolve import resolve
 from supercloud.primitives.bundle import Bundle
@@ -201,14 +203,28 @@ def test_wrong_vlans_are_errors(vlans: str, said: str) -> None:
     assert said in found.problem and found.hint
 
 
+def run_bond(tmp_path: Path, script: str, interfaces: tuple[str, ...], how: str) -> subprocess.CompletedProcess[str]:
+    """Run bond.sh on a host that has these interfaces, each perhaps with the RDMA device before it: ``mlx5_2:eth7``."""
+    for folder in ("etc/systemd/network", "sys/class/net", "bin"):
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+    for item in interfaces:
+        device, _, name = item.rpartition(":")
+        (tmp_path / "sys/class/net" / name).mkdir()
+        if device:
+            (tmp_path / "sys/class/infiniband" / device / "device/net" / name).mkdir(parents=True)
+    (tmp_path / "bin/ip").write_text(f'#!/bin/sh\necho "$@" >>"{tmp_path}/calls"\n')
+    (tmp_path / "bin/ip").chmod(0o755)
+    (tmp_path / "bond.sh").write_text(script)
+    environment = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin", "DESTDIR": str(tmp_path)}
+    return subprocess.run(["bash", tmp_path / "bond.sh", how], env=environment, capture_output=True, text=True)
+
+
 def test_bonds_are_files_of_networkd(tmp_path: Path) -> None:
     _, bundle = four_networks()
-    script = tmp_path / "bond.sh"
-    script.write_text(bundle["in-band/hosts/train/bond.sh"])
-    environment = {"PATH": "/usr/bin:/bin", "NETWORKD_FOLDER": str(tmp_path)}
-    subprocess.run(["bash", str(script), "networkd"], check=True, env=environment)
+    done = run_bond(tmp_path, bundle["in-band/hosts/train/bond.sh"], ("in-band0", "in-band1"), "networkd")
+    assert done.returncode == 0, done.stderr
     found = {}
-    for path in tmp_path.glob("40-*"):
+    for path in (tmp_path / "etc/systemd/network").glob("40-*"):
         parsed = configparser.ConfigParser(strict=True)
         parsed.optionxform = str  # type: ignore[assignment,method-assign]
         parsed.read(path)
@@ -217,6 +233,43 @@ def test_bonds_are_files_of_networkd(tmp_path: Path) -> None:
     assert found["-links.network"] == {"Match": {"Name": "in-band0 in-band1"},
                                        "Network": {"Bond": "bond2", "LLDP": "yes", "EmitLLDP": "yes"}}  # fmt: skip
     assert found[".network"]["Network"] == {"DHCP": "ipv4"}
+
+
+@pytest.mark.parametrize("how", ["networkd", "ip"])
+@pytest.mark.parametrize("present", [(), ("in-band0",), ("eth0", "eth1")])
+def test_no_bond_is_made_of_interfaces_that_are_not_present(tmp_path: Path, how: str, present: tuple[str, ...]) -> None:
+    """The files of a bond without links were written, and the script ended with 0."""
+    _, bundle = four_networks()
+    done = run_bond(tmp_path, bundle["in-band/hosts/train/bond.sh"], present, how)
+    assert done.returncode == 1 and "no interface is called in-band1" in done.stderr, done.stderr
+    assert "RDMA devices of dgx-h100" in done.stderr and "systemd.link" in done.stderr
+    assert not list((tmp_path / "etc/systemd/network").iterdir()) and not (tmp_path / "calls").exists()
+
+
+def test_a_bond_takes_the_interfaces_of_known_devices(tmp_path: Path) -> None:
+    (tmp_path / "catalog/machines").mkdir(parents=True)
+    adapter = "{role: in-band, kind: ethernet, count: 2, speed: 200 Gb/s, devices: [mlx5_2, mlx5_8]}"
+    overlay = f"name: dgx-h100\nadapters:\n  - {adapter}\n"
+    (tmp_path / "catalog/machines/dgx-h100.yaml").write_text(overlay)
+    plan = resolve(loads(SPEC.replace("OS", "nvue").replace("PEERS", "1").replace("VLANS", "")
+                         + f"catalog: {tmp_path / 'catalog'}\n"))  # fmt: skip
+    assert not [item for item in plan.findings if item.check == "network-bonds"]
+    script = render(plan, "ethernet")["in-band/hosts/train/bond.sh"]
+    done = run_bond(tmp_path, script, ("mlx5_2:ens7", "mlx5_8:ens9"), "networkd")
+    assert done.returncode == 0, done.stderr
+    assert "Name=ens7 ens9\n" in (tmp_path / "etc/systemd/network/40-bond0-links.network").read_text()
+
+
+@pytest.mark.parametrize("example", ["05-superpod-networks", "07-storage"])
+def test_bonds_are_counted_as_they_are_cabled(example: str) -> None:
+    plan = resolve(load(ROOT / "examples" / example / "cluster.yaml"))
+    for network in bridges_of(plan):
+        assert {bond.group: bond.ports for bond in network.bonds} == bond_groups(network.fabric)
+
+
+def test_bonds_of_unknown_devices_are_a_finding() -> None:
+    (found,) = [item for item in bridged().findings if item.check == "network-bonds"]
+    assert found.path == "fabrics[0]" and "dgx-h100" in found.problem and "in-band0, in-band1" in found.problem
 
 
 @pytest.mark.parametrize("system", ["eos", "nvue"])

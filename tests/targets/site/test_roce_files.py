@@ -276,6 +276,19 @@ def test_a_node_works_out_what_the_plan_says(tmp_path: Any) -> None:
             assert refused.returncode == 2 and str(plan.pools[0].hosts) in refused.stderr
 
 
+def test_no_address_is_given_where_an_interface_is_not_present(tmp_path: Any) -> None:
+    """The file of the first interface was written before the script ended at /proc/sys."""
+    script = tmp_path / "rails.sh"
+    script.write_text(render(plan_of("frr"), "roce")["compute/nodes/train/roce-rails.sh"])
+    environment = {"PATH": "/usr/bin:/bin", "DESTDIR": str(tmp_path)}
+    done = subprocess.run(
+        ["bash", str(script), "networkd", "train-0001"], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 1 and "none is called rail0" in done.stderr, done.stderr
+    assert "rail7" in done.stderr, "all that are missing are named at once"
+    assert list(tmp_path.iterdir()) == [script]
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_scripts_are_sound(dialect: str, tmp_path: Any) -> None:
     for machine in ("dgx-h100", "dgx-h200"):

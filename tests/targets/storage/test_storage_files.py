@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 import subprocess
 import sys
@@ -38,8 +39,8 @@ def plan_of(catalog: Catalog, *stores: dict[str, Any], **changes: Any) -> Plan:
 
 
 EVERY: list[dict[str, Any]] = [
-    {"capacity": "2 PiB", "tier": "best"},
-    {"name": "fast", "kind": "weka", "capacity": "1 PiB", "tier": "good", "mount": "/fast"},
+    {"capacity": "2 PiB", "tier": "best", "interface": "ens1"},
+    {"name": "fast", "kind": "weka", "capacity": "1 PiB", "tier": "good", "mount": "/fast", "interface": "ens1"},
     {"name": "proj", "kind": "storage-scale", "capacity": "1 PiB", "tier": "good", "mount": "/proj"},
     {"name": "home", "kind": "nfs", "capacity": "100 TiB", "mount": "/home",
      "throughput": {"read": "10 GB/s", "write": "5 GB/s"}},
@@ -121,6 +122,51 @@ def test_every_target_is_formatted_once_by_documented_options(catalog: Catalog, 
     assert sorted(indexes["--ost"]) == list(range(design.targets))
 
 
+# Lustre's rule: a client refuses requests larger than the brw_size that its target had when they connected.
+LCTL = """#!/bin/bash
+name=${2%=*} value=${2#*=} state=$(dirname "$0")/brw_size
+case $name in
+obdfilter.*.brw_size) echo "$value" >"$state" ;;
+osc.*.max_pages_per_rpc)
+    if ((${value%M} > $(cat "$state" 2>/dev/null || echo 4))); then
+        echo "error: set_param: setting $name=$value: Numerical result out of range" >&2
+        exit 34
+    fi ;;
+esac
+echo "$name" >>"$(dirname "$0")/set"
+"""
+
+
+def run_lustre(folder: Path, script: str, host: str = "train-0001") -> subprocess.CompletedProcess[str]:
+    tools = folder / "tools"
+    tools.mkdir(exist_ok=True)
+    for name, body in (("lctl", LCTL), ("hostname", f"#!/bin/sh\necho {host}\n"), ("mountpoint", "#!/bin/sh\nexit 1\n"),
+                       ("mount", "#!/bin/sh\n"), ("mkdir", "#!/bin/sh\n")):  # fmt: skip
+        (tools / name).write_text(body)
+        (tools / name).chmod(0o755)
+    (folder / "script.sh").write_text(script)
+    path = {"PATH": f"{tools}:/usr/bin:/bin"}
+    return subprocess.run(["bash", folder / "script.sh"], env=path, capture_output=True, text=True)
+
+
+def test_clients_are_tuned_to_requests_that_the_targets_take(bundle: Bundle, tmp_path: Path) -> None:
+    """16 MiB were asked of targets that take 4 MiB by default, and the client refused them."""
+    servers = run_lustre(tmp_path, bundle["scratch/mount-targets.sh"], "scratch-oss-0001")
+    assert servers.returncode == 0, servers.stderr
+    done = run_lustre(tmp_path, bundle["scratch/client-tuning.sh"])
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "tools/set").read_text().split() == [
+        "obdfilter.scratch-OST*.brw_size", "osc.scratch-OST*.max_rpcs_in_flight", "osc.scratch-OST*.max_pages_per_rpc",
+        "llite.scratch-*.max_read_ahead_mb",
+    ]  # fmt: skip
+
+
+def test_a_refused_value_keeps_no_other_from_being_set(bundle: Bundle, tmp_path: Path) -> None:
+    done = run_lustre(tmp_path, bundle["scratch/client-tuning.sh"])
+    assert done.returncode == 1 and "obdfilter.scratch-OST*.brw_size=16" in done.stderr
+    assert "llite.scratch-*.max_read_ahead_mb" in (tmp_path / "tools/set").read_text()
+
+
 def test_lustre_clients(bundle: Bundle) -> None:
     (line,) = [line for line in bundle["scratch/fstab"].splitlines() if not line.startswith("#")]
     assert re.fullmatch(rf"{NID}(:{NID})*:/[\w]{{1,8}} /scratch lustre [a-z_,]+ 0 0", line)
@@ -128,20 +174,85 @@ def test_lustre_clients(bundle: Bundle) -> None:
     assert re.fullmatch(r'options lnet networks="(o2ib|tcp)\d+\(\w+\)"', option)
     (layout,) = [line for line in bundle["scratch/layout.sh"].splitlines() if line.startswith("lfs ")]
     assert re.fullmatch(r"lfs setstripe( -E (\d+[KMGT]|-1)( -c (-1|\d+)| -L mdt))+ /scratch", layout)
-    for line in bundle["scratch/client-tuning.sh"].splitlines():
-        assert not line.startswith("lctl") or re.fullmatch(r"lctl set_param (osc|llite)\.\*\.\w+=\d+", line)
 
 
 def test_over_a_fabric_servers_have_names_there(catalog: Catalog) -> None:
     pools = [{"name": "train", "machine": "dgx-h100", "nodes": 64, "fabrics": ["storage"]}]
-    made = render(plan_of(catalog, EVERY[0] | {"fabric": "storage"}, pools=pools, fabrics=[STORAGE_FABRIC]), "storage")
+    over = {"fabric": "storage", "interface": None}
+    made = render(plan_of(catalog, EVERY[0] | over, pools=pools, fabrics=[STORAGE_FABRIC]), "storage")
     assert "scratch-mds-0001-storage@o2ib0:scratch-mds-0002-storage@o2ib0:/scratch" in made["scratch/fstab"]
     assert 'networks="o2ib0(storage0,storage1)"' in made["scratch/lnet.conf"], "multi-rail over both ports of a server"
     own = EVERY[0] | {"fabric": "storage", "interface": "ibs3"}
     made = render(plan_of(catalog, own, pools=pools, fabrics=[STORAGE_FABRIC]), "storage")
     assert 'networks="o2ib0(ibs3)"' in made["scratch/lnet.conf"]
-    weka = render(plan_of(catalog, EVERY[1] | {"fabric": "storage"}, pools=pools, fabrics=[STORAGE_FABRIC]), "storage")
+    weka = render(plan_of(catalog, EVERY[1] | over, pools=pools, fabrics=[STORAGE_FABRIC]), "storage")
     assert ",net=storage0,net=storage1," in weka["fast/fstab"] and "--net storage0 storage1 " in weka["fast/backend.sh"]
+
+
+BRIDGED = {"name": "in-band", "kind": "ethernet", "shape": "rail-optimized", "switch": "nvidia-sn4600c",
+           "peer_links": 2, "leaf_up": 4, "spines": 2}  # fmt: skip
+ROCE = STORAGE_FABRIC | {"kind": "roce", "switch": "nvidia-sn5600"}
+
+
+def made_over(catalog: Catalog, network: dict[str, Any], **store: Any) -> tuple[Plan, Bundle]:
+    """A Lustre and a WEKA file system whose interfaces are not declared, over one network."""
+    pools = [{"name": "train", "machine": "dgx-h100", "nodes": 8, "fabrics": [network["name"]]}]
+    stores = [item | {"capacity": "200 TiB", "tier": "good", "interface": None} | store for item in EVERY[:2]]
+    plan = plan_of(catalog, *stores, pools=pools, fabrics=[network])
+    return plan, render(plan, "storage")
+
+
+def test_over_bridged_ethernet_the_bond_is_named(catalog: Catalog) -> None:
+    """The files named eth0, while bond.sh of the same hosts makes a bond of their links."""
+    plan, made = made_over(catalog, BRIDGED)
+    scripts = [text for path, text in render(plan, "ethernet").items() if path.endswith("/bond.sh")]
+    (bond,) = {line.partition("=")[2] for text in scripts for line in text.splitlines() if line.startswith("bond=")}
+    assert f'networks="tcp0({bond})"' in made["scratch/lnet.conf"]
+    assert f",net={bond},_netdev" in made["fast/fstab"] and f" --net {bond} " in made["fast/backend.sh"]
+    assert "eth0" not in "".join(made.values())
+
+
+def test_over_roce_interfaces_have_the_names_that_their_devices_get(catalog: Catalog, tmp_path: Path) -> None:
+    plan, made = made_over(catalog, ROCE, fabric="storage")
+    assert 'networks="o2ib0(storage0,storage1)"' in made["scratch/lnet.conf"]
+    assert (
+        " --net storage0 storage1 " in made["fast/backend.sh"] and ",net=storage0,net=storage1," in made["fast/fstab"]
+    )
+    (note,) = {item.problem for item in plan.findings if item.check == "storage-interfaces"}
+    assert "flash-24" in note and "dgx-h100" not in note and "roce-rails.sh" in note
+    script = render(plan, "roce")["storage/nodes/train/roce-rails.sh"]
+    for device, interface in (("mlx5_7", "ens7f0"), ("mlx5_1", "ens1f0")):
+        (tmp_path / "sys/class/infiniband" / device / "device/net" / interface).mkdir(parents=True)
+        (tmp_path / "sys/class/net" / interface).mkdir(parents=True)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/ip").write_text(f'#!/bin/sh\necho "$@" >>"{tmp_path}/calls"\n')
+    (tmp_path / "bin/ip").chmod(0o755)
+    (tmp_path / "rails.sh").write_text(script)
+    environment = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin", "DESTDIR": str(tmp_path)}
+    subprocess.run(["bash", tmp_path / "rails.sh", "networkd", "train-0001"], env=environment, capture_output=True)
+    assert (tmp_path / "calls").read_text().splitlines() == [
+        "link set dev ens7f0 down", "link set dev ens7f0 name storage0",
+        "link set dev ens1f0 down", "link set dev ens1f0 name storage1",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("fabrics", [[], [BRIDGED | {"role": "management", "switch": "nvidia-sn2201"}]])
+def test_no_interface_is_guessed(catalog: Catalog, tmp_path: Path, fabrics: list[dict[str, Any]]) -> None:
+    """Where nothing of the plan gives a name, the scripts stop and say so."""
+    pools = [{"name": "train", "machine": "dgx-h100", "nodes": 8, "fabrics": [item["name"] for item in fabrics]}]
+    stores = [item | {"capacity": "200 TiB", "tier": "good", "interface": None} for item in EVERY[:2]]
+    plan = plan_of(catalog, *stores, pools=pools, fabrics=fabrics)
+    found = [(item.level, item.path) for item in plan.findings if item.check == "storage-interfaces"]
+    assert found == [("warning", "storage[0].interface"), ("warning", "storage[1].interface")]
+    made = render(plan, "storage")
+    assert "eth0" not in "".join(made.values()) and "options lnet" not in made["scratch/lnet.conf"]
+    assert all(line.startswith("#") for line in made["fast/fstab"].splitlines())
+    (tmp_path / "backend.sh").write_text(made["fast/backend.sh"])
+    done = subprocess.run(["bash", tmp_path / "backend.sh"], capture_output=True, text=True)
+    assert done.returncode == 1 and "set storage[1].interface" in done.stderr
+    (install,) = [line for line in made["scratch/lnet.conf"].splitlines() if line.startswith("install lnet ")]
+    done = subprocess.run(["sh", "-c", install.removeprefix("install lnet ")], capture_output=True, text=True)
+    assert done.returncode == 1 and "set storage[0].interface" in done.stderr
 
 
 def test_scale_over_rdma(catalog: Catalog) -> None:
@@ -255,6 +366,34 @@ def test_nfs(bundle: Bundle) -> None:
     assert lines and all(re.fullmatch(r"/export/home \d+(\.\d+){3}/\d+\([a-z_,]+\)", line) for line in lines)
     (mount,) = [line for line in bundle["home/fstab"].splitlines() if not line.startswith("#")]
     assert re.fullmatch(r"home-nfs-0001:/export/home /home nfs [\w.=,]+ 0 0", mount)
+
+
+def exported(text: str) -> list[ipaddress.IPv4Network]:
+    lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+    return [ipaddress.ip_network(options.partition("(")[0]) for _, options in lines]  # type: ignore[misc]
+
+
+def test_controllers_may_mount_what_nodes_mount(catalog: Catalog) -> None:
+    """/home was exported to the pools only, and controllers and login hosts have the same home directories."""
+    hosts = [{"name": "ctl1"}, {"name": "ctl2", "address": "10.200.0.7"}]
+    scheduler = {"kind": "slurm", "version": "25.11", "controllers": hosts}
+    plan = plan_of(catalog, EVERY[3], scheduler=scheduler)
+    networks = exported(render(plan, "storage")["home/exports"])
+    clients = [host.address for host in plan.scheduler.controllers] + [plan.pools[0].addresses[0]]
+    assert "10.200.0.7" in clients
+    for address in clients:
+        assert any(ipaddress.ip_address(address) in network for network in networks), (address, networks)
+    assert all(not one.overlaps(other) for one in networks for other in networks if one is not other)
+
+
+def test_nodes_may_mount_over_a_fabric(catalog: Catalog) -> None:
+    """Over InfiniBand a node comes from its address there."""
+    pools = [{"name": "train", "machine": "dgx-h100", "nodes": 64, "fabrics": ["storage"]}]
+    plan = plan_of(catalog, EVERY[3] | {"fabric": "storage"}, pools=pools, fabrics=[STORAGE_FABRIC])
+    assert plan.networks is not None
+    networks = exported(render(plan, "storage")["home/exports"])
+    for subnet in plan.networks.subnets:
+        assert subnet.role != "rail" or any(subnet.block.subnet_of(network) for network in networks), subnet
 
 
 def test_object_store(bundle: Bundle) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....plan.fabric.roles import adapter_of
 from ....plan.model import Plan
+from ....plan.network.bonds import bond_devices, bond_interface, bond_name, machine_of
 from ....plan.network.bridges import Bridged, HostBond
 from ....primitives.bundle import File
 from ....primitives.templates import fill
@@ -24,25 +24,15 @@ _NETWORKD = {"mode": "Mode={}", "miimon": "MIIMonitorSec={}ms", "lacp_rate": "LA
 def bond_file(plan: Plan, network: Bridged, bonds: Sequence[HostBond]) -> File:
     """One script for a group: where its hosts differ, the mode that suits them all."""
     bond = next((item for item in bonds if item.mode == "active-backup"), bonds[0])
-    position = [fabric.name for fabric in plan.spec.fabrics].index(network.fabric.name)
     options = _OPTIONS[bond.mode]
-    devices = _devices(plan, network, bond)
-    links = [(f"{network.fabric.role}{number}", devices[number] if number < len(devices) else "-")
+    devices = bond_devices(plan, network.fabric, bond.group, bond.ports)
+    links = [(bond_interface(network.fabric, number), devices[number] if devices else "-")
              for number in range(bond.ports)]  # fmt: skip
     text = fill(
         "ethernet/bond.sh.j2", head=head(f"{network.fabric.name} on {bond.group}", "#"), bond=bond,
-        fabric=network.fabric, name=f"bond{position}", links=links,
+        fabric=network.fabric, name=bond_name(plan, network.fabric), links=links,
+        machine=machine_of(plan, network.fabric, bond.group),
         options=" ".join(f"{key} {value}" for key, value in options.items()),
         netdev="".join(_NETWORKD[key].format(value) + "\\n" for key, value in options.items()),
     )  # fmt: skip
     return File(text, executable=True)
-
-
-def _devices(plan: Plan, network: Bridged, bond: HostBond) -> tuple[str, ...]:
-    """RDMA devices behind the links, where the catalog knows them."""
-    fabric = network.fabric
-    for pool in plan.pools:
-        if pool.name == bond.group:
-            adapter = adapter_of(pool.machine, fabric.role, fabric.kind, fabric.speed)
-            return adapter.devices if adapter and len(adapter.devices) >= bond.ports else ()
-    return next((item.devices for item in fabric.services if item.name == bond.group), ())

@@ -61,6 +61,7 @@ def node_files(plan: Plan, underlay: Underlay, pool: PoolPlan) -> dict[str, File
     values = contract_values(plan, underlay) | {
         "head": head(title, "#"),
         "pool": pool,
+        "machine": pool.machine.name,
         "first": first,
         "hosts": hosts,
         "rails": underlay.rails,

@@ -33,6 +33,7 @@ def server_files(plan: Plan, underlay: Underlay, group: ServerLinks) -> dict[str
     values = contract_values(plan, underlay) | {
         "head": head(f"{underlay.fabric} on {group.name}", "#"),
         "group": group,
+        "machine": fabric.services[group.service].product or group.name,
         "ends": ends,
         "devices": list(devices[: group.ports]),
     }

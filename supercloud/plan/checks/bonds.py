@@ -1,0 +1,35 @@
+"""Checks of the bonds of hosts on bridged networks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...catalog import Catalog
+from ...errors import Finding
+from ..model import Plan
+from ..network.bonds import bond_devices, bond_groups, bond_interface, machine_of
+from ..network.bridges import bridged_fabrics
+
+__all__ = ["CHECKS"]
+
+
+def network_bonds(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Hosts whose links form a bond and whose RDMA devices the catalog does not know."""
+    positions = {fabric.name: index for index, fabric in enumerate(plan.spec.fabrics)}
+    for fabric in bridged_fabrics(plan) if plan.networks else ():
+        machines: dict[str, int] = {}
+        for group, links in bond_groups(fabric).items():
+            if not bond_devices(plan, fabric, group, links):
+                name = machine_of(plan, fabric, group)
+                machines[name] = max(links, machines.get(name, 0))
+        if machines:
+            named = ", ".join(bond_interface(fabric, link) for link in range(max(machines.values())))
+            yield Finding(
+                "network-bonds", "note", f"fabrics[{positions[fabric.name]}]",
+                f"the RDMA devices of {', '.join(sorted(machines))} on {fabric.name} are not known: there bond.sh "
+                f"takes the interfaces that are called {named}, and stops where one of them is not present",
+                "name them (systemd.link), or put adapters[].devices into a catalog overlay",
+            )  # fmt: skip
+
+
+CHECKS = (network_bonds,)
