@@ -37,7 +37,8 @@ class NetworkOs(Fact):
     dialect: Literal["sonic", "eos", "nvue", "frr"]
     """The language of its files."""
     vendors: tuple[Text, ...] = ()
-    """Makers whose switches come with it; ``*``: those of all others."""
+    """Makers whose switches come with it; ``*``: those of all others, too; empty: it comes with none, and runs on any
+    that lets the buyer choose."""
     port: _Pattern
     """Name of a whole cage: {cage} counts from 1, {cage0} from 0, {lane0} is the first lane over all cages."""
     split_port: _Pattern
@@ -54,6 +55,10 @@ class NetworkOs(Fact):
     """Whether two switches act as one towards a bond (multi-chassis link aggregation), as its maker builds it."""
     spanning_tree: Literal["rstp", "stp"] | None = None
     """The spanning tree that cuts loops of bridged networks; none: its maker's build has no such daemon."""
+
+    def is_for(self, switch: Switch) -> bool:
+        """Whether it runs on a switch, as far as its makers say."""
+        return not self.vendors or "*" in self.vendors or switch.vendor is None or switch.vendor in self.vendors
 
     def port_name(self, switch: Switch, radix: int, index: int) -> str:
         """What a port is called, ``index`` counted from 0 over all ports at the fabric's speed, uplinks after them."""

@@ -12,6 +12,7 @@ from .output import note, result
 
 if TYPE_CHECKING:
     from ..catalog import Catalog, Machine
+    from ..plan.model import Plan
 
 EPILOG = "Example: supercloud init cluster.yaml --machine dgx-b200 --nodes 32 · next: supercloud plan cluster.yaml"
 
@@ -43,7 +44,7 @@ def init(
     fixed = {"name": name, "machine": machine, "nodes": nodes, "provider": where, "scheduler": scheduler,
              "version": facts.names(scheduler)[-1]}  # fmt: skip
     ways = list_ways(facts, of, location, region)
-    text, open_points = write_first_without_errors([fixed | way for way in ways], str(file), facts)
+    text, open_points = write_smallest_without_errors([fixed | way for way in ways], str(file), facts)
     if file.exists() and not force:
         raise OutputError(f"{file} is there already; choose another name, or use --force to overwrite it")
     write_file(file, text)
@@ -54,12 +55,14 @@ def init(
 
 
 def list_ways(facts: Catalog, machine: Machine, location: str | None, region: str | None) -> list[dict[str, Any]]:
-    """What is written besides name and number, the preferred first. Raises InputError where no region is known."""
+    """What is written besides name and number, one way for each switch that fits. Raises InputError where no
+    region is known."""
     return _onprem(facts, machine, location) if machine.provider == "onprem" else [_cloud(facts, machine, region)]
 
 
-def write_first_without_errors(ways: list[dict[str, Any]], file: str, facts: Catalog) -> tuple[str, str]:
-    """The text of the first way whose plan has no error, and what it leaves open. Raises InputError where none does.
+def write_smallest_without_errors(ways: list[dict[str, Any]], file: str, facts: Catalog) -> tuple[str, str]:
+    """The text of the way that takes the fewest switches, then the fewest cables, among those whose plan has no error,
+    and what it leaves open; of equal ones the first. Raises InputError where every plan has an error.
 
     A name or a location that makes no valid spec is refused with the place of it.
     """
@@ -69,19 +72,32 @@ def write_first_without_errors(ways: list[dict[str, Any]], file: str, facts: Cat
     from ..spec.loader import loads
 
     refusals: list[str] = []
+    found: list[tuple[str, Plan]] = []
     for way in ways:
         text = fill("init/cluster.yaml.j2", **way)
         plan = resolve(loads(text, file), facts)
         if not plan.errors:
-            return text, describe_open(plan)
+            found.append((text, plan))
+            continue
         switch = f"{way['switch']}: " if way["switch"] else ""
         refusals.append(f"{switch}{plan.errors[0].problem}; {plan.errors[0].hint}")
+    if found:
+        text, plan = min(found, key=lambda item: _count_switches_and_cables(item[1]))
+        return text, describe_open(plan)
     more = f" (and so {len(refusals) - 1} other switches)" if len(refusals) > 1 else ""
     raise InputError(f"{ways[0]['nodes']} × {ways[0]['machine']} make no cluster by default: {refusals[0]}{more}")
 
 
+def _count_switches_and_cables(plan: Plan) -> tuple[int, int]:
+    """Switches and cables of all fabrics together: what tells two switch models that both fit apart."""
+    return (
+        sum(tier.count for fabric in plan.fabrics for tier in fabric.tiers),
+        sum(sum(fabric.cables.values()) for fabric in plan.fabrics),
+    )
+
+
 def _onprem(facts: Catalog, machine: Machine, location: str | None) -> list[dict[str, Any]]:
-    """Ways to build it, the first one preferred: one for each switch that has ports of the adapters' speed."""
+    """Ways to build it: one for each switch that has ports of the adapters' speed."""
     adapter = next((item for item in machine.adapters if item.role == "compute"), None)
     kind = adapter and {"infiniband": "infiniband", "vpi": "infiniband", "ethernet": "roce"}.get(adapter.kind)
     made = "infiniband" if kind == "infiniband" else "ethernet"

@@ -35,10 +35,13 @@ def asks_of(reserved: Reserved) -> tuple[Reserve, ...]:
 class _Leaf:
     """The ports of one leaf that neither nodes nor uplinks have, the last ones first."""
 
-    def __init__(self, number: int, low: int, room: int, cage: int) -> None:
+    def __init__(self, number: int, low: int, room: int, cage: int, kept: range) -> None:
         self.number, self.cage = number, cage
-        self.plain = list(range(room - 1, low - 1, -1))
-        self.clean = list(range(room // cage - 1, -(-low // cage) - 1, -1))
+        self.plain = [port for port in range(room - 1, low - 1, -1) if port not in kept]
+        self.clean = [
+            number for number in range(room // cage - 1, -(-low // cage) - 1, -1)
+            if not any(port in kept for port in range(number * cage, (number + 1) * cage))
+        ]  # fmt: skip
         self.begun: list[int] = []
         """Ports left in cages that links which keep apart have begun."""
 
@@ -58,14 +61,16 @@ class _Leaf:
 
 
 def place_reserved(
-    hosts: NodeLinks, units: int, asks: Sequence[Reserve], room: int, cage: int = 1
-) -> tuple[tuple[int, int], ...]:
+    hosts: NodeLinks, units: int, asks: Sequence[Reserve], room: int, cage: int = 1,
+    kept: range = range(0),
+) -> tuple[tuple[int, int], ...]:  # fmt: skip
     """A (leaf, port) of one plane for each port asked for, in the order of the asks: leaf after leaf, last port first.
 
-    ``room`` is the number of ports of a leaf that are not uplinks, ``cage`` how many neighbouring ports share a cage.
+    ``room`` is the number of ports of a leaf that are not uplinks, ``cage`` how many neighbouring ports share a cage;
+    the ports ``kept`` are left free on every leaf.
     What needs cages of its own chooses first. Raises TopologyError if there are too few places.
     """
-    leaves = [_Leaf(*leaf, room, cage) for leaf in _free(hosts, units, room)]
+    leaves = [_Leaf(*leaf, room, cage, kept) for leaf in _free(hosts, units, room)]
     total, count = sum(len(leaf.plain) for leaf in leaves), sum(ask.ports for ask in asks)
     if total < count:
         raise _too_few(hosts, units, count, room, total)

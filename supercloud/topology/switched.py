@@ -94,17 +94,29 @@ def assemble(
     rails: int = 1,
     reserved: Reserved = 0,
     cage: int = 1,
+    peers: int = 0,
     cross_rail_hops: int | None = 1,
     rails_per_leaf: int = 1,
 ) -> Fabric:
-    """The graph of nodes on leaves under the tiers of a layout."""
+    """The graph of nodes on leaves under the tiers of a layout.
+
+    Of several leaves each keeps the `peers` ports after those for nodes; a single leaf has no other one. Raises
+    TopologyError where they do not fit beside nodes and uplinks, or reserved links find no port.
+    """
     leaf_radix, spine_radix, core_radix = per_tier(radix)
     units, spines, planes = layout.units, layout.spines, hosts.planes
+    peers = peers if units.total * planes > 1 else 0
+    if down + units.uplinks + peers > leaf_radix:
+        raise TopologyError(
+            f"a leaf of {leaf_radix} ports cannot have {down} ports down, {units.uplinks} up and {peers} to the other "
+            "leaf of its pair",
+            _describe_smaller_leaves(leaf_radix, down, units.uplinks, peers),
+        )
     plane = Axis("plane", planes)
     tiers = [Tier("leaf", (plane, *leaf_axes), leaf_radix, down, units.uplinks)]
     groups: list[LinkGroup] = [hosts]
     if asks := asks_of(reserved):
-        places = place_reserved(hosts, units.count, asks, leaf_radix - units.uplinks, cage)
+        places = place_reserved(hosts, units.count, asks, leaf_radix - units.uplinks, cage, range(down, down + peers))
         groups.append(ReservedLinks("reserved", "leaf", places, planes, units.total))
     if layout.tiers > 1:
         pods = (Axis("rail", units.sections),) * (units.sections > 1)
@@ -154,6 +166,14 @@ def assemble(
         cross_rail_hops=cross_rail_hops,
         rails_per_leaf=rails_per_leaf,
     )
+
+
+def _describe_smaller_leaves(radix: int, down: int, up: int, peers: int) -> str:
+    """Each number of ports that fits beside the two others, if there is one."""
+    rest = {"up (leaf_up)": radix - down - peers, "down (leaf_down)": radix - up - peers,
+            "to the other leaf (peer_links)": radix - down - up}  # fmt: skip
+    able = [f"{ports} {where}" for where, ports in rest.items() if ports > 0]
+    return f"take at most {', or '.join(able)}" if able else "take larger leaves, or fewer links to the other leaf"
 
 
 def _levels(hosts: NodeLinks, layout: Layout, unit_name: str) -> tuple[Level, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from supercloud.catalog import Catalog
-from supercloud.cli.init import list_ways, write_first_without_errors
+from supercloud.cli.init import list_ways, write_smallest_without_errors
 from supercloud.errors import InputError
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import loads
@@ -28,7 +28,7 @@ def test_any_number_of_any_machine_is_planned_or_refused_in_one_line(machine: st
                  "version": FACTS.names("slurm")[-1]}  # fmt: skip
         try:
             ways = [fixed | way for way in list_ways(FACTS, of, None, None)]
-            text, _ = write_first_without_errors(ways, "cluster.yaml", FACTS)
+            text, _ = write_smallest_without_errors(ways, "cluster.yaml", FACTS)
         except InputError as error:
             assert "\n" not in str(error) and machine in str(error)
             assert of.provider != "onprem" or machine in NO_NODES, (
@@ -45,6 +45,23 @@ def test_a_switch_that_cannot_join_so_many_is_not_taken(cli: Cli, tmp_path: Path
     code, out, _ = cli("plan", file)
     assert code == 0 and "switch: nvidia-q3200-ra" not in file.read_text()
     assert "64 racks of 18 nodes in gb300-nvl72" in out and " in no rack" not in out
+
+
+@pytest.mark.parametrize(("machine", "nodes"), [("dgx-gb300", 36), ("dgx-b300", 512)])
+def test_the_switch_that_takes_the_fewest_switches_is_written(machine: str, nodes: int) -> None:
+    of = FACTS.machine(machine)
+    fixed = {"name": "pod1", "machine": machine, "nodes": nodes, "provider": of.provider, "scheduler": "slurm",
+             "version": FACTS.names("slurm")[-1]}  # fmt: skip
+    ways = [fixed | way for way in list_ways(FACTS, of, None, None)]
+
+    def count_switches(text: str) -> int:
+        plan = resolve(loads(text, "cluster.yaml"), FACTS)
+        return sum(tier.count for tier in plan.fabrics[0].tiers)
+
+    alone = [count_switches(write_smallest_without_errors([way], "cluster.yaml", FACTS)[0]) for way in ways]
+    assert alone[0] > min(alone), "the first name is not the best, or the test shows nothing"
+    for order in (ways, ways[::-1]):
+        assert count_switches(write_smallest_without_errors(order, "cluster.yaml", FACTS)[0]) == min(alone)
 
 
 @pytest.mark.parametrize(("machine", "per_rack"), [("dgx-h100", 4), ("dgx-h200", 4), ("dgx-b200", 2), ("dgx-b300", 4)])

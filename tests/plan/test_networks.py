@@ -278,3 +278,21 @@ def test_a_list_of_mac_addresses_that_is_not_there(tmp_path: Path) -> None:
     assert "not UTF-8" in problems(from_file(tmp_path, network={"macs": "macs.csv"}), "network-macs")[0][1]
     (tmp_path / "macs.csv").write_text("x,y,z\n" * 50)
     assert len(problems(from_file(tmp_path, network={"macs": "macs.csv"}), "network-macs")) == 21
+
+
+@pytest.mark.parametrize(
+    ("system", "switch", "fits"),
+    [
+        ("eos", "nvidia-sn5600", False),
+        ("eos", "arista-7060x6-64pe", True),
+        ("nvue", "arista-7060x6-64pe", False),
+        ("nvue", "nvidia-sn5600", True),
+        ("sonic", "arista-7060x6-64pe", True),
+        ("frr", "arista-7060x6-64pe", True),
+    ],
+)
+def test_a_system_of_another_maker_than_the_switch_is_found(system: str, switch: str, fits: bool) -> None:
+    plan = planned(pools=train("dgx-h100", 16), fabrics=[ROCE | {"switch": switch, "os": system}])
+    found = [item for item in plan.findings if item.check == "network-system"]
+    assert bool(found) is not fits
+    assert all(item.path == "fabrics[0].os" and switch in item.problem and "sonic" in item.hint for item in found)

@@ -115,6 +115,9 @@ def _top_ports(plan: Plan, fabric: FabricPlan, upper: FabricPlan, links: int) ->
             used[columns.source, columns.source_port] = True
         if group.target_kind == top.name:
             used[columns.target, columns.target_port] = True
+    if top is wiring.tiers[0]:
+        peers = next(item.peer_links for item in plan.spec.fabrics if item.name == upper.name)
+        used[: top.count // 2 * 2, top.down : top.down + peers] = True
     before = 0
     if fabric is not upper:
         asking = [(upper.name, next(item.exits for item in plan.spec.fabrics if item.name == upper.name))]

@@ -111,7 +111,7 @@ def fabric_spines(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if not (declared.su or declared.leaf_down or declared.leaf_up):
             continue
         leaf, spine = fabric.wiring.tiers
-        found = even_uplinks(fabric.wiring)
+        found = even_uplinks(fabric.wiring, declared.peer_links)
         if found is None:
             continue
         up, spines = found, spines_for(fabric.wiring, found)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
-from ...catalog import Catalog
+from ...catalog import Catalog, NetworkOs
 from ...errors import Finding
 from ...primitives.addresses import Block
 from ...primitives.nodes import HostRange
@@ -123,6 +124,25 @@ def network_bridging(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 f"no configuration is written for {run.tier.count} {run.tier.name} switches of {run.fabric}: {lack}",
                 "set os: nvue or eos where the switch runs it, or configure them by hand and suppress this",
             )  # fmt: skip
+
+
+def network_system(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Operating systems on switches of a maker whose switches they do not run on."""
+    positions = {fabric.name: index for index, fabric in enumerate(plan.spec.fabrics)}
+    for run in plan.networks.switches if plan.networks else ():
+        if run.system is None or run.system.is_for(run.switch):
+            continue
+        declared = plan.spec.fabrics[positions[run.fabric]]
+        key = f"systems.{run.tier.name}" if declared.systems else "os"
+        known = (cast(NetworkOs, item) for item in catalog.all("network-systems"))
+        able = ", ".join(item.name for item in known if item.is_for(run.switch))
+        yield Finding(
+            "network-system", "warning", f"fabrics[{positions[run.fabric]}].{key}",
+            f"{run.system.title} runs on switches of {', '.join(run.system.vendors)}, the {run.tier.name} switches are "
+            f"{run.switch.name} of {run.switch.vendor}",
+            f"take {able or 'another switch'}, leave it out for the one that the switches come with, or extend "
+            f"vendors of {run.system.name} in a catalog overlay",
+        )  # fmt: skip
 
 
 def network_vlans(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -264,6 +284,7 @@ CHECKS = (
     network_names,
     network_overlap,
     network_paths,
+    network_system,
     network_unused,
     network_vlans,
 )

@@ -14,17 +14,21 @@ __all__ = ["leaves_apart"]
 
 
 def leaves_apart(
-    nodes: int, *, nics: int, radix: int, down: int | None, reserved: Reserved, most: int | None = None
-) -> Wiring:
+    nodes: int, *, nics: int, radix: int, down: int | None, reserved: Reserved, most: int | None = None,
+    peers: int = 0,
+) -> Wiring:  # fmt: skip
     """Nodes and reserved links on as many leaves as they need, all ports of a leaf facing down.
 
     ``down`` is the ports of a leaf for nodes; empty means that the nodes are spread evenly over the fewest leaves, of
-    which none has more than ``most`` nodes. Raises TopologyError.
+    which none has more than ``most`` nodes. Of several leaves each keeps ``peers`` ports for the other one of its pair.
+    Raises TopologyError.
     """
     asked = sum(ask.ports for ask in asks_of(reserved))
     leaves = 1
     if down is None:
         leaves = max(-(-(nodes * nics + asked) // radix), -(-nodes // most) if most else 1)
+        if leaves > 1 and peers < radix:
+            leaves = max(leaves, -(-(nodes * nics + asked) // (radix - peers)))
         down = -(-nodes // leaves) * nics
     block = down // nics
     if block < 1 or down > radix:
@@ -43,5 +47,6 @@ def leaves_apart(
         leaf_axes=(Axis("leaf", leaves),),
         unit_name="leaf",
         reserved=reserved,
+        peers=peers,
         cross_rail_hops=3,
     )

@@ -34,6 +34,8 @@ class SmallFabric:
     """Of one plane."""
     cage: int
     leaf_rails: int | None
+    peers: int = 0
+    """Ports of a leaf for the other leaf of its pair."""
 
     def arrangements(self) -> list[Arrangement]:
         """All that hold the nodes and the reserved ports, best first."""
@@ -49,7 +51,7 @@ class SmallFabric:
             down=chosen.unit * chosen.rails_per_leaf, uplinks=chosen.uplinks or None,
             rails_per_leaf=chosen.rails_per_leaf, planes=self.planes, tiers=2 if chosen.uplinks else 1,
             spines=spines if chosen.uplinks else None, oversubscription=self.ratio, reserved=self.reserved,
-            cage=self.cage,
+            cage=self.cage, peers=self.peers,
         )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from ...topology.tiers import least_divisor, most_down
 from ..model import Service
 from ..problems import Problems
 from .apart import leaves_apart
+from .leaf_pairs import build_with_peer_ports
 from .leaf_rules import asks_of, grown, leaves_of, most_under_one
 from .shared_leaves import SmallFabric, is_open, is_small, select_fewest_switches
 
@@ -46,6 +47,21 @@ def build(
 ) -> Wiring:
     """The wiring of a declared fabric: ``cage`` ports share a cage of a leaf; ``least`` leaves of a fat tree are built
     at least, or units of rails. Raises TopologyError."""
+
+    def built(declared: Fabric) -> Wiring:
+        return _build(declared, role, nodes, rails, planes, radix, cage, machine, rack, services, speed, rack_nodes,
+                      spines, least)  # fmt: skip
+
+    return build_with_peer_ports(built, fabric, radix[0], rails, machine.domain_nodes)
+
+
+def _build(
+    fabric: Fabric, role: str, nodes: int, rails: int, planes: int, radix: tuple[int, ...], cage: int,
+    machine: Machine, rack: int, services: tuple[Service, ...], speed: Rate, rack_nodes: int | None,
+    spines: int | None, least: int | None,
+) -> Wiring:  # fmt: skip
+    """The wiring with leaves as the spec, the reference design or the shape's own rule has them."""
+    peers = fabric.peer_links
     spines = spines or fabric.spines
     ratio = (float(fabric.oversubscription.leaf), float(fabric.oversubscription.spine))
     unit = reference_unit(fabric, machine, radix[0])
@@ -56,7 +72,7 @@ def build(
     if fabric.joins:
         most = most_under_one(machine.scalable_unit, rack_nodes)
         return leaves_apart(
-            nodes, nics=rails, radix=radix[0], down=fabric.leaf_down, reserved=reserved, most=most
+            nodes, nics=rails, radix=radix[0], down=fabric.leaf_down, reserved=reserved, most=most, peers=peers
         )  # fmt: skip
     # where nothing is said of leaves, they may have as many uplinks more as let fewer spines do
     free = not (fabric.spines or fabric.leaf_up)
@@ -64,6 +80,8 @@ def build(
         down = fabric.leaf_down or (unit.leaf_down if unit else None)
 
         def tree(leaves: int | None, uplinks: int | None, spines: int | None) -> Wiring:
+            if leaves and down and down >= rails:
+                leaves = max(leaves, -(-nodes // (down // rails)))
             return fat_tree(
                 nodes,
                 nics=rails,
@@ -77,10 +95,11 @@ def build(
                 oversubscription=ratio,
                 reserved=reserved,
                 cage=cage,
+                peers=peers,
             )
 
         free = free and down is None
-        return _evened(tree, least, more, free, spines, lambda found: found.tiers[0].count // planes)
+        return _evened(tree, least, more, free, spines, peers, lambda found: found.tiers[0].count // planes)
     if fabric.shape == "clos":
 
         def racks(count: int | None, uplinks: int | None, spines: int | None) -> Wiring:
@@ -98,9 +117,10 @@ def build(
                 oversubscription=ratio,
                 reserved=reserved,
                 cage=cage,
+                peers=peers,
             )
 
-        return _evened(racks, None, False, free, spines, lambda found: None)
+        return _evened(racks, None, False, free, spines, peers, lambda found: None)
     rule = leaves_of(fabric, role, nodes, rails, planes, radix[0], machine.scalable_unit, services, speed)
     sharing = fabric.leaf_rails or 1
     down = rule.down or fabric.leaf_down or (unit.leaf_down if unit else None)
@@ -128,43 +148,47 @@ def build(
             oversubscription=ratio,
             reserved=reserved,
             cage=cage,
+            peers=peers,
         )
 
     kept = unit and ratio[0] == 1  # the maker's units are drawn without oversubscription
     free = free and not (kept or fabric.su or fabric.leaf_down or rule.unit or rule.uplinks)
 
     def apart() -> Wiring:
-        return _evened(rail, max(rule.units or 0, least or 0) or None, more, free, spines,
+        return _evened(rail, max(rule.units or 0, least or 0) or None, more, free, spines, peers,
                        lambda found: next(axis.size for axis in found.tiers[0].axes if axis.name == "su"))  # fmt: skip
 
     if not (is_open(fabric, role) and is_small(nodes, unit, radix[0], ratio[0])):
         return apart()
     small = SmallFabric(
-        nodes, rails, planes, machine.domain_nodes, ports, ratio, reserved, cage, fabric.leaf_rails
+        nodes, rails, planes, machine.domain_nodes, ports, ratio, reserved, cage, fabric.leaf_rails, peers
     )  # fmt: skip
     return select_fewest_switches(small, apart, spines, least)
 
 
 def _evened(
     build: Callable[[int | None, int | None, int | None], Wiring], least: int | None, more: bool, free: bool,
-    spines: int | None, units: Callable[[Wiring], int | None],
+    spines: int | None, peers: int, units: Callable[[Wiring], int | None],
 ) -> Wiring:  # fmt: skip
     """What ``build(units, uplinks, spines)`` makes; where uplinks are ``free``, with those that need fewest spines."""
     found = grown(lambda count: build(count, None, None if free else spines), least, more=more)
-    uplinks = even_uplinks(found) if free else None
+    uplinks = even_uplinks(found, peers) if free else None
     return build(units(found), uplinks, spines) if free and (uplinks or spines) else found
 
 
-def even_uplinks(wiring: Wiring) -> int | None:
+def even_uplinks(wiring: Wiring, peers: int = 0) -> int | None:
     """The uplinks of a leaf with which two tiers take the fewest spines; None where it has them already.
 
     Uplinks spread evenly over spines, so that 31 of them would take 31 spines; 32 are content with four. This is for
-    leaves of which nothing is said: what the user or the maker says is kept as it is.
+    leaves of which nothing is said: what the user or the maker says is kept as it is. ``peers`` ports of a leaf are
+    for the other leaf of its pair.
     """
     if len(wiring.tiers) != 2:
         return None
     leaf, spine = wiring.tiers
-    fewest, up = min((spines_for(wiring, up), up) for up in range(leaf.up, max(leaf.up, leaf.radix - leaf.down) + 1))
+    fewest, up = min(
+        (spines_for(wiring, up), up) for up in range(leaf.up, max(leaf.up, leaf.radix - leaf.down - peers) + 1)
+    )
     return up if fewest < spine.count // wiring.planes else None
 
 

@@ -30,6 +30,7 @@ def clos(
     oversubscription: Oversubscription = 1.0,
     reserved: Reserved = 0,
     cage: int = 1,
+    peers: int = 0,
 ) -> Fabric:
     """Wire racks of `rack` nodes, each node with `nics` ports per plane to the rack's leaf of that plane.
 
@@ -42,6 +43,7 @@ def clos(
     """
     require(1, nodes=nodes, nics=nics, rack=rack, racks=racks, uplinks=uplinks, pod=pod, planes=planes, tiers=tiers)
     require(1, cage=cage)
+    require(0, peers=peers)
     leaf_radix, spine_radix, core_radix = per_tier(radix)
     rack_ratio, spine_ratio = per_step(oversubscription)
     down = rack * nics
@@ -78,4 +80,5 @@ def clos(
         unit_name="rack",
         reserved=reserved,
         cage=cage,
+        peers=peers,
     )

@@ -29,6 +29,7 @@ def fat_tree(
     oversubscription: Oversubscription = 1.0,
     reserved: Reserved = 0,
     cage: int = 1,
+    peers: int = 0,
 ) -> Fabric:
     """Wire nodes with `nics` ports each per plane, whole nodes to a leaf; no rails.
 
@@ -42,6 +43,7 @@ def fat_tree(
     require(1, nodes=nodes, nics=nics, leaves=leaves, down=down, uplinks=uplinks)
     require(1, planes=planes, tiers=tiers, pod_leaves=pod_leaves)
     require(1, cage=cage)
+    require(0, peers=peers)
     leaf_radix, spine_radix, core_radix = per_tier(radix)
     leaf_ratio, spine_ratio = per_step(oversubscription)
     by_hand = down is not None or uplinks is not None or spines is not None or leaves is not None
@@ -89,5 +91,6 @@ def fat_tree(
         rails=sides,
         reserved=reserved,
         cage=cage,
+        peers=peers,
         cross_rail_hops=3 if sides > 1 else 1,
     )

@@ -36,6 +36,7 @@ def rail_optimized(
     oversubscription: Oversubscription = 1.0,
     reserved: Reserved = 0,
     cage: int = 1,
+    peers: int = 0,
 ) -> Fabric:
     """Wire nodes so that each rail of an SU has leaves of its own, all of them there even if the last SU is short.
 
@@ -47,12 +48,14 @@ def rail_optimized(
     them ("rail"): then rails meet in the core only, and with one SU not at all (`Fabric.rails_are_disjoint`).
     `spines` per pod and `pod_units` replace what the rules choose. `reserved` leaf ports per plane are kept for
     subnet managers and get links of their own; `cage` neighbouring ports share a cage, as far as they care.
+    Where there are several leaves, each keeps `peers` ports for links to the other leaf of its pair.
 
     Raises TopologyError, with the numbers and what would fit.
     """
     require(1, nodes=nodes, rails=rails, unit=unit, units=units, down=down, uplinks=uplinks)
     require(1, ports_per_rail=ports_per_rail, planes=planes, tiers=tiers, rails_per_leaf=rails_per_leaf)
     require(1, cage=cage)
+    require(0, peers=peers)
     if rails % rails_per_leaf:
         fitting = [number for number in range(1, rails + 1) if rails % number == 0]
         raise TopologyError(
@@ -127,6 +130,7 @@ def rail_optimized(
         rails=rails,
         reserved=reserved,
         cage=cage,
+        peers=peers,
         cross_rail_hops=meeting[layout.tiers] if sides > 1 else 1,
         rails_per_leaf=rails_per_leaf,
     )
