@@ -93,11 +93,13 @@ def _facility(plan: Plan, hall: FacilityPlan) -> list[Row]:
     result = []
     for group in hall.racks:
         what = (
-            f"{group.nodes_per_rack} nodes" if group.pool else {"network": "switches", "storage": "servers"}[group.kind]
+            f"{group.fullest_nodes} node{'s' * (group.fullest_nodes > 1)}"
+            if group.pool
+            else {"network": "switches", "storage": "servers"}[group.kind]
         )
         racks = f"{group.count} rack{'s' * (group.count > 1)} of {what}"
         rack = f" in {group.rack.name}" if group.rack else ""
-        power = f"{group.power} each" if group.power else "power unknown"
+        power = f"{group.fullest_power}{' each' * (group.count > 1)}" if group.power else "power unknown"
         result.append(("racks", group.pool or group.kind, f"{racks}{rack}, {power}"))
     over = f" of {hall.budget}" if hall.budget else ""
     parts = ", ".join(f"{what} {power or 'unknown'}" for what, power in _consumers(plan, hall))
