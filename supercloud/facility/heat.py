@@ -35,7 +35,7 @@ class Heat:
     def __add__(self, other: Heat) -> Heat:
         return Heat(self.liquid + other.liquid, self.door + other.door, self.air + other.air)
 
-    def __mul__(self, count: int) -> Heat:
+    def __mul__(self, count: int | Fraction) -> Heat:
         return Heat(self.liquid * count, self.door * count, self.air * count)
 
 

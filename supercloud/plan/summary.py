@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..primitives.quantity import Carbon, Energy, Money, Power
 from .cloud.summary import cloud_rows
 from .model import FabricPlan, FacilityPlan, Plan, PoolPlan, StoragePlan
 from .open_points import describe_open
@@ -25,7 +26,7 @@ def rows(plan: Plan) -> list[Row]:
         result.append(("tenant", tenant.name, f"share {tenant.fraction:.0%}, {tenant.priority} priority"))
     result += cloud_rows(plan)
     if plan.facility:
-        result += _facility(plan.facility)
+        result += _facility(plan, plan.facility)
     if text := describe_open(plan):
         result.append(("open", "", text))
     return result
@@ -73,30 +74,41 @@ def _servers(item: StoragePlan) -> str:
     return ", ".join(parts)
 
 
-def _facility(hall: FacilityPlan) -> list[Row]:
+def _total(value: Power | Energy | Money | Carbon, hall: FacilityPlan) -> str:
+    """A sum over all consumers: a lower bound where the power of one is not known, and unknown where that of all is."""
+    if not value:
+        return "unknown"
+    return f"{'at least ' if hall.unknown else ''}{value}"
+
+
+def _consumers(plan: Plan, hall: FacilityPlan) -> list[tuple[str, Power]]:
+    """The kinds of machines that are in the hall and what they draw; 0 where that is not known."""
+    found = [("nodes", hall.nodes)]
+    found += [("switches", hall.switches)] if any(fabric.tiers for fabric in plan.fabrics) else []
+    found += [("servers", hall.servers)] if plan.servers or hall.service else []
+    return found
+
+
+def _facility(plan: Plan, hall: FacilityPlan) -> list[Row]:
     result = []
     for group in hall.racks:
         what = (
-            f"{group.nodes_per_rack} nodes" if group.pool else {"network": "switches", "storage": "servers"}[group.kind]
+            f"{group.fullest_nodes} node{'s' * (group.fullest_nodes > 1)}"
+            if group.pool
+            else {"network": "switches", "storage": "servers"}[group.kind]
         )
         racks = f"{group.count} rack{'s' * (group.count > 1)} of {what}"
         rack = f" in {group.rack.name}" if group.rack else ""
-        power = f"{group.power} each" if group.power else "power unknown"
+        power = f"{group.fullest_power}{' each' * (group.count > 1)}" if group.power else "power unknown"
         result.append(("racks", group.pool or group.kind, f"{racks}{rack}, {power}"))
     over = f" of {hall.budget}" if hall.budget else ""
-    others = f", servers {hall.servers}" if hall.servers else ""
-    result.append(
-        (
-            "power",
-            "",
-            f"{hall.it}{over} (nodes {hall.nodes}, switches {hall.switches or 'unknown'}{others}), "
-            f"{hall.cooling} cooling",
-        )
-    )
+    parts = ", ".join(f"{what} {power or 'unknown'}" for what, power in _consumers(plan, hall))
+    result.append(("power", "", f"{_total(hall.it, hall)}{over} ({parts}), {hall.cooling} cooling"))
     result += _power(hall) + _cooling(hall)
-    year = [f"{hall.energy_year} of IT energy"]
-    year.append(str(hall.cost_year) if hall.cost_year else "cost unknown (no energy price)")
-    year.append(str(hall.carbon_year) if hall.carbon_year else "carbon unknown")
+    year = [f"{_total(hall.energy_year, hall)} of IT energy" if hall.energy_year else "IT energy unknown"]
+    reason = "" if hall.energy and hall.energy.price else " (no energy price)"
+    year.append(_total(hall.cost_year, hall) if hall.cost_year else f"cost unknown{reason}")
+    year.append(_total(hall.carbon_year, hall) if hall.carbon_year else "carbon unknown")
     result.append(("year", "", ", ".join(year) + ", at full power"))
     return result
 

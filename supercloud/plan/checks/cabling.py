@@ -8,6 +8,7 @@ from ...catalog import Catalog
 from ...errors import Finding, InputError
 from ..cabling.mixed_optics import mixed_ports
 from ..cabling.parts import Parts
+from ..cabling.unknown import count_unknown_links
 from ..model import FabricPlan, Plan
 
 __all__ = ["CHECKS"]
@@ -149,4 +150,24 @@ def cable_named(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             yield Finding("cable-named", "error", place, problem, "name another, or let the plan choose")
 
 
-CHECKS = (cable_mixed_optic, cable_named, cable_reach)
+def cable_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Links for which the catalog has no cable, so that the bill of material names none.
+
+    Where the spec allows some media only, ``cable_reach`` compares them with the length of each link.
+    """
+    for path, fabric in _declared(plan):
+        declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
+        if not fabric.tiers or (declared.cabling and declared.cabling.media):
+            continue
+        found = count_unknown_links(plan, fabric)
+        if found:
+            parts = "; ".join(f"{item.count} {item.between} ({item.reason})" for item in found)
+            yield Finding(
+                "cable-unknown", "note", path,
+                f"{sum(item.count for item in found)} links of {fabric.name} have no kind of cable in the catalog: "
+                f"{parts}",
+                "put the cables, their transceivers or the form of the cages into a catalog overlay",
+            )  # fmt: skip
+
+
+CHECKS = (cable_mixed_optic, cable_named, cable_reach, cable_unknown)

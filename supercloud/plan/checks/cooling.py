@@ -184,21 +184,22 @@ def cooling_density(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     methods = [cast(CoolingMethod, item) for item in catalog.all("cooling")]
     fullest: dict[str, RackGroup] = {}
     for group in plan.facility.racks if plan.facility else ():
-        if group.cooling not in fullest or group.power > fullest[group.cooling].power:
+        if group.cooling not in fullest or group.fullest_power > fullest[group.cooling].fullest_power:
             fullest[group.cooling] = group
     for kind, group in fullest.items():
         reached = [item for item in methods if item.medium == kind and item.power_to]
         best = max(reached, key=lambda item: item.power_to.base if item.power_to else 0, default=None)
-        if best is None or best.power_to is None or group.power <= best.power_to:
+        power = group.fullest_power
+        if best is None or best.power_to is None or power <= best.power_to:
             continue
-        stronger = sorted({item.medium for item in methods if _reaches(item, group.power)} - {kind})
+        stronger = sorted({item.medium for item in methods if _reaches(item, power)} - {kind})
         what = f" of {group.pool}" if group.pool else ""
         fewer = nodes_within(plan, group, group.power, best.power_to)
         yield Finding(
             "cooling-density",
             "warning",
             "facility.cooling.kind",
-            f"the fullest rack{what} draws {group.power}, {group.power - best.power_to} over the {best.power_to} that "
+            f"the fullest rack{what} draws {power}, {power - best.power_to} over the {best.power_to} that "
             f"{best.title[0].lower()}{best.title[1:]} reaches",
             (fewer or "put fewer nodes into a rack") + (f", or cool by {' or '.join(stronger)}" if stronger else ""),
         )
@@ -208,12 +209,13 @@ def cooling_air_beside_liquid(plan: Plan, catalog: Catalog) -> Iterator[Finding]
     """Racks among cold plates whose rest of heat is more than the air of the room takes."""
     reach = air_reach(catalog)
     for group in plan.facility.racks if plan.facility and reach else ():
-        if group.cooling == "direct-liquid" and reach and group.heat.air > reach:
+        air = group.fullest_heat.air
+        if group.cooling == "direct-liquid" and reach and air > reach:
             yield Finding(
                 "cooling-density",
                 "warning",
                 "facility.cooling.kind",
-                f"a rack of {group.pool or group.kind} gives {group.heat.air} to the air, {group.heat.air - reach} "
+                f"a rack of {group.pool or group.kind} gives {air} to the air, {air - reach} "
                 f"over the {reach} that air takes from one",
                 "put less into a rack, or give it a rear door (rack.cooling)",
             )

@@ -181,7 +181,7 @@ def power_circuit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         survives = SCHEMES[hall.power.feeds.scheme].survives
         left = circuits.count - circuits.lost if survives and circuits.feeds > 1 else circuits.count
         carried = circuits.each * left
-        if group.power <= carried:
+        if group.fullest_power <= carried:
             continue
         when = f"its {circuits.count} circuits"
         if left < circuits.count:
@@ -190,8 +190,9 @@ def power_circuit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "power-circuit",
             "error",
             "facility.power.circuit",
-            f"a rack of {_what(group)} draws {group.power}, {group.power - carried} over the {carried} of {when}",
-            _bigger(plan, group, left, circuits_for(group.power, circuits, left < circuits.count)),
+            f"a rack of {_what(group)} draws {group.fullest_power}, {group.fullest_power - carried} over the "
+            f"{carried} of {when}",
+            _bigger(plan, group, left, circuits_for(group.fullest_power, circuits, left < circuits.count)),
         )
 
 
@@ -206,7 +207,7 @@ def _bigger(plan: Plan, group: RackGroup, left: int, wanted: int | None) -> str:
         return more or "give the rack circuits on more feeds"
     if supply is None or supply.voltage is None or supply.voltage.base <= 0:
         return f"take larger units, or {more or 'more of them'}"
-    load = Power.of_base(group.power.base / left)
+    load = Power.of_base(group.fullest_power.base / left)
     each = breaker_for(load, supply.voltage, supply.power_factor, supply.continuous)
     return f"breakers of at least {each.ceil('A')} A, {more or 'more circuits'}, or fewer in a rack"
 

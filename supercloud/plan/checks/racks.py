@@ -55,14 +55,14 @@ def rack_power(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Racks that draw more than their distribution carries."""
     for group in plan.facility.racks if plan.facility else ():
         limit = group.rack.max_power if group.rack else None
-        if limit and group.power > limit:
-            what = f"{group.nodes_per_rack} nodes of {group.pool}" if group.pool else "its switches"
+        if limit and group.fullest_power > limit:
+            what = f"{group.fullest_nodes} nodes of {group.pool}" if group.pool else "its switches"
             yield Finding(
                 "rack-power",
                 "error",
                 "facility.rack",
-                f"a rack with {what} draws {group.power}, "
-                f"{group.power - limit} over the {limit} of a {group.rack.name if group.rack else ''}",
+                f"a rack with {what} draws {group.fullest_power}, "
+                f"{group.fullest_power - limit} over the {limit} of a {group.rack.name if group.rack else ''}",
                 f"{nodes_within(plan, group, group.power, limit) or 'put fewer into a rack'}, or take another rack",
             )
 

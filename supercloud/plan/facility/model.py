@@ -59,6 +59,25 @@ class RackGroup:
     """Rack units of each of those."""
     top: tuple[str, ...] = ()
     """Fabrics whose leaves stand with the nodes, one a rack."""
+    nodes: int = 0
+    """In all of these racks; 0 where they hold no nodes of a pool."""
+
+    @property
+    def fullest_nodes(self) -> int:
+        """Nodes in the fullest rack: fewer than it has room for where the pool is smaller."""
+        return min(self.nodes_per_rack, self.nodes) if self.nodes else self.nodes_per_rack
+
+    @property
+    def fullest_power(self) -> Power:
+        """What the fullest rack draws with the nodes that stand in it."""
+        return self.power - self.node * (self.nodes_per_rack - self.fullest_nodes)
+
+    @property
+    def fullest_heat(self) -> Heat:
+        """Heat of the fullest rack with the nodes that stand in it, in the proportions of a full one."""
+        if self.fullest_nodes == self.nodes_per_rack or not self.power:
+            return self.heat
+        return self.heat * Fraction(self.fullest_power.base / self.power.base)
 
     @property
     def headroom(self) -> Power | None:
@@ -121,7 +140,7 @@ class FacilityPlan:
     @property
     def densest(self) -> Power:
         """Power of the fullest rack."""
-        return max((group.power for group in self.racks), default=Power(0, "W"))
+        return max((group.fullest_power for group in self.racks), default=Power(0, "W"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,6 +174,7 @@ def node_group(
         shelves=_shelves(used * per_rack, known) if on_busbar else 0,
         shelf_power=known.shelf.power if on_busbar and known.shelf else None,
         shelf_units=known.shelf.units if on_busbar and known.shelf else 0,
+        nodes=pool.nodes,
     )
 
 
@@ -198,6 +199,7 @@ def _product_group(pool: PoolPlan, cooling: str, known: Known) -> RackGroup:
         node=node_power(pool.machine),
         shelves=product.power_shelves,
         shelf_power=product.shelf_power,
+        nodes=pool.nodes,
     )
 
 

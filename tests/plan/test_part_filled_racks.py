@@ -1,0 +1,55 @@
+"""Racks draw what stands in them: a pool that does not fill its first rack is not counted as a full one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from halls import QM9700, hall, of
+
+from supercloud.plan.model import Plan
+from supercloud.plan.summary import rows
+
+RACK = {"type": "eia-48u"}
+
+
+def racks_row(plan: Plan) -> str:
+    return next(text for what, name, text in rows(plan) if (what, name) == ("racks", "train"))
+
+
+@pytest.mark.parametrize(
+    ("machine", "nodes", "said"),
+    [
+        ("dgx-h100", 1, "1 rack of 1 node in eia-48u, 10.2 kW"),
+        ("dgx-h100", 4, "1 rack of 4 nodes in eia-48u, 40.8 kW"),
+        ("dgx-h100", 5, "2 racks of 4 nodes in eia-48u, 40.8 kW each"),
+        ("dgx-gb200", 9, "1 rack of 9 nodes in gb200-nvl72, 66 kW"),
+    ],
+)
+def test_the_plan_shows_the_fullest_rack_as_it_stands(tmp_path: Path, machine: str, nodes: int, said: str) -> None:
+    plan = hall(tmp_path, machine, nodes, fabrics=[QM9700], rack=RACK)
+    assert racks_row(plan) == said
+    assert plan.facility and plan.layout
+    drawn = max(rack.power for rack in plan.layout.racks)
+    assert plan.facility.densest == drawn, "the layout fills racks in order, and adds up what stands in each"
+
+
+def test_two_nodes_are_not_too_dense_for_air(tmp_path: Path) -> None:
+    """Eight DGX A100 in a rack would be."""
+
+    def density(nodes: int) -> list[str]:
+        return of(hall(tmp_path, "dgx-a100", nodes, fabrics=[], rack=RACK | {"nodes": 8}, pools=[
+            {"name": "train", "machine": "dgx-a100", "nodes": nodes}]), "cooling-density")  # fmt: skip
+
+    assert not density(2)
+    assert len(density(8)) == len(density(9)) == 1
+
+
+def test_circuits_carry_what_stands_in_the_rack(tmp_path: Path) -> None:
+    def circuits(nodes: int) -> list[str]:
+        power = {"feeds": 2, "redundancy": "N", "voltage": "400 V", "circuit": "32 A"}
+        rack = RACK | {"nodes": 4, "pdus": 2}
+        return of(hall(tmp_path, "dgx-h100", nodes, rack=rack, power=power), "power-circuit")
+
+    assert not circuits(1)
+    assert len(circuits(8)) == 1

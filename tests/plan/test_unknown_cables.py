@@ -1,0 +1,60 @@
+"""Links without a cable in the catalog are a finding, counted as the bill of material counts them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from halls import QM9700, hall, of
+
+from supercloud.plan.cabling.cables import cables_of
+from supercloud.plan.cabling.unknown import count_unknown_links
+from supercloud.plan.checks.cabling import cable_unknown
+from supercloud.plan.resolve import catalog_for
+
+RACK = {"type": "eia-48u"}
+
+
+@pytest.mark.parametrize(
+    ("machine", "nodes", "switch"),
+    [
+        ("dgx-h100", 40, "nvidia-qm9700"),
+        ("dgx-gb200", 36, "nvidia-qm9700"),
+        ("dgx-b300", 72, "nvidia-q3200-ra"),
+        ("dgx-a100", 2, "nvidia-qm8700"),
+        ("mi300x-8gpu", 32, "nvidia-qm9700"),
+    ],
+)
+def test_links_without_a_cable_are_as_many_as_the_bill_has(
+    tmp_path: Path, machine: str, nodes: int, switch: str
+) -> None:
+    plan = hall(tmp_path, machine, nodes, fabrics=[QM9700 | {"switch": switch}], rack=RACK)
+    fabric = plan.fabrics[0]
+    unknown = int((cables_of(plan, fabric).kind < 0).sum())
+    assert sum(item.count for item in count_unknown_links(plan, fabric)) == unknown
+    problems = of(plan, "cable-unknown")
+    assert [text.split(" ")[0] for text in problems] == ([str(unknown)] if unknown else [])
+
+
+def test_a_switch_whose_cage_is_not_known_is_named(tmp_path: Path) -> None:
+    """Also where racks are set, so that every link has a length."""
+    plan = hall(tmp_path, "dgx-h100", 40, rack=RACK)
+    assert not of(plan, "cable-unknown")
+    fabric = plan.fabrics[0]
+    bare = tuple(replace(tier, switch=tier.switch.model_copy(update={"cage": None})) for tier in fabric.tiers)
+    plan = replace(plan, fabrics=(replace(fabric, tiers=bare),))
+    [finding] = cable_unknown(plan, catalog_for(plan.spec, tmp_path))
+    assert (finding.level, finding.path) == ("note", "fabrics[0]")
+    total = fabric.cables["node_leaf"] + fabric.cables["leaf_spine"]
+    assert finding.problem.startswith(f"{total} links of compute have no kind of cable in the catalog: ")
+    assert "the cages of nvidia-qm9700 are not known" in finding.problem
+
+
+def test_links_to_services_are_counted_too(tmp_path: Path) -> None:
+    fabrics = [QM9700 | {"manager": {"links": 4}}]
+    plan = hall(tmp_path, "dgx-h100", 40, fabrics=fabrics, rack=RACK)
+    fabric = plan.fabrics[0]
+    assert sum(item.count for item in count_unknown_links(plan, fabric)) == int(
+        (cables_of(plan, fabric).kind < 0).sum()
+    )
