@@ -50,7 +50,7 @@ def test_shown_files_are_the_files(write_generated: bool) -> None:
 
 def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
     code, _ = re.findall(r"```python\n(.*?)```", README.read_text(), re.S)  # the other is of tests/clouds
-    code = code.replace("examples/", f"{ROOT}/examples/").replace("out/superpod", str(tmp_path / "out"))
+    code = code.replace("examples/", f"{ROOT}/examples/").replace("out/slurm", str(tmp_path / "out"))
     ran = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.startswith("1016 ")

@@ -28,13 +28,19 @@ def render(
         list[str] | None, typer.Option(help="What to render; may be repeated. Default: all that apply.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder to write. Default: out/<name of the cluster>.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a folder that holds other files.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a folder that holds other files, or those of another spec.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Write the configuration of a cluster, or of every cluster of a fleet, into a folder, one subfolder a target."""
-    name, bundle = _fleet(spec, target) if _is_fleet(spec) else _cluster(plan_of(spec), target)
+    """Write the configuration of a cluster, or of every cluster of a fleet, into a folder, one subfolder a target.
+
+    With --target only the subfolders of these targets are replaced.
+    """
+    is_fleet = _is_fleet(spec)
+    name, bundle = _fleet(spec, target) if is_fleet else _cluster(plan_of(spec), target)
     folder = out or Path("out") / name
-    bundle.write(folder, force=force)
+    bundle.write(folder, force=force, source=spec, parts=_subfolders(bundle, is_fleet) if target else ())
     if as_json:
         result_json({"folder": str(folder), "files": list(bundle)})
         return
@@ -98,6 +104,16 @@ def _together(name: str, plans: Mapping[str, Plan], target: list[str] | None) ->
     if left := sorted(set(plans) - set(able)):
         note(f"not in the common queue, for they have no Kueue: {', '.join(left)}")
     return render_fleet(name, able).under("fleet/kubernetes")
+
+
+def _subfolders(bundle: Iterable[str], is_fleet: bool) -> set[str]:
+    """The folder of each target in a bundle: ``slurm``, or of a fleet ``clusters/NAME/slurm`` and ``fleet/slurm``."""
+    found = set()
+    for path in bundle:
+        parts = path.split("/")
+        depth = 1 if not is_fleet else 3 if parts[0] == "clusters" else 2
+        found.add("/".join(parts[:depth]))
+    return found
 
 
 def _listed(bundle: Iterable[str], folder: Path) -> list[str]:

@@ -37,7 +37,7 @@ def report(
     write_file(page, text)
     drawn = Bundle(pictures(decided)) if svg else Bundle({})
     if svg:
-        drawn.write(svg, force=force)
+        drawn.write(svg, force=force, source=spec)
     if as_json:
         result_json(
             {"page": str(page), "bytes": len(text.encode()), "pictures": [str(svg / p) for p in drawn] if svg else []}

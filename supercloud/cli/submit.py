@@ -93,7 +93,9 @@ def connection_of(where: Cluster | Fleet, engine: str | None, via: str | None) -
         if via and via.startswith("stack:"):
             from ..jobs.stacks import reached
 
-            return reached(Connection(engine=engine or "", stack=via.removeprefix("stack:")))
+            stack = via.removeprefix("stack:")
+            # an engine that nobody named is left out: only then the stack's outputs say it
+            return reached(Connection(engine=engine, stack=stack) if engine else Connection(stack=stack))
         engine = engine or where.plan.scheduler.kind
         if via and via.startswith("context:"):
             return Connection(engine=engine, context=via.removeprefix("context:"))

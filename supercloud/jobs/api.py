@@ -35,6 +35,7 @@ from .reconcile import hand_over, in_hand, reconcile
 from .records import JobRecord
 from .remote import READING
 from .spending import spent
+from .stacks import reached
 from .states import State
 from .store import Store, default_store
 from .submission import Submission
@@ -87,8 +88,8 @@ def submit(
         record, _ = store.record(**whose, fleet=where.spec.name, held=True)
         return Job(record, store)
     connection = _connection(engine, where)
-    if isinstance(reached := open_engine(connection, store.folder), ChecksReach):
-        reached.check_reach()
+    if isinstance(opened := open_engine(connection, store.folder), ChecksReach):
+        opened.check_reach()
     ready = _awaited(job, connection, store)
     placement, submission = _prepare(ready, where, connection, key, store.folder, catalog)
     with in_hand(store, key):
@@ -113,8 +114,8 @@ def _holdable(job: JobSpec, fleet: Fleet, key: str, store: Store) -> None:
     support.check(job)
     for name in job.after:
         referred(name, store)
-    reached = tuple(cluster for cluster in fleet.clusters if cluster.member.connect)
-    if not reached:
+    connected = tuple(cluster for cluster in fleet.clusters if cluster.member.connect)
+    if not connected:
         raise InputError(f"no cluster of {fleet.spec.name} says how it is reached",
                          [Finding("fleet-connect", "error", "clusters", "none has 'connect'",
                                   "write connect: {engine: slurm, via: ssh:HOST}, or take --engine")])  # fmt: skip
@@ -124,7 +125,7 @@ def _holdable(job: JobSpec, fleet: Fleet, key: str, store: Store) -> None:
     if limits.submitted is not None and mine >= limits.submitted:
         raise InputError(f"tenant {job.tenant} has {mine} jobs in {fleet.spec.name} that run or wait, it may have "
                          f"{limits.submitted}; wait for one of them, or cancel one")  # fmt: skip
-    answer = place(job, replace(fleet, clusters=reached, spent=spent(store, fleet.spec.budgets)))
+    answer = place(job, replace(fleet, clusters=connected, spent=spent(store, fleet.spec.budgets)))
     if not isinstance(answer, Placement):
         findings = [Finding("place", "error", f"pool {refusal.cluster}/{refusal.pool}", refusal.reason, refusal.remedy)
                     for refusal in answer]  # fmt: skip
@@ -172,8 +173,8 @@ def get(number: int, store: Store | None = None) -> Job:
 
 
 def _connection(engine: str | Connection | None, plan: Plan) -> Connection:
-    """What was asked for; where nothing was, the cluster's own scheduler as it is reached from here."""
-    return engine if isinstance(engine, Connection) else Connection(engine=engine or plan.scheduler.kind)
+    """What was asked for, or what its stack says; without either, the cluster's own scheduler as reached from here."""
+    return reached(engine) if isinstance(engine, Connection) else Connection(engine=engine or plan.scheduler.kind)
 
 
 def _prepare(

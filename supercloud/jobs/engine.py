@@ -124,5 +124,5 @@ def _class_of(name: str) -> Any:
         return getattr(import_module(module), attribute)
     others = {point.name: point for point in entry_points(group="supercloud.engines")}
     if name not in others:
-        raise UnknownName("engine", name, [*ENGINES, *others])
+        raise UnknownName("engine", name, sorted({*ENGINES, *others} - {"fake"}))  # it is for tests of callers
     return others[name].load()

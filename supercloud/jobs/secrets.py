@@ -11,7 +11,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..errors import EngineError
+from ..errors import EngineError, InputError
 from ..primitives.files import read_text
 
 __all__ = ["NAME", "VARIABLE", "DEFAULT", "values"]
@@ -26,11 +26,19 @@ def values(wanted: Mapping[str, str]) -> dict[str, str]:
     folder = Path(os.environ.get(VARIABLE) or Path.home() / DEFAULT)
     found = {}
     for variable, name in wanted.items():
+        if not NAME.fullmatch(name):
+            raise EngineError(f"{name!r} is no name of a secret: write letters, digits, dots, dashes and underscores")
         path = folder / name
         try:
-            if not NAME.fullmatch(name) or stat.S_IMODE(path.stat().st_mode) & 0o077:
-                raise PermissionError
+            mode = stat.S_IMODE(path.stat().st_mode)
+        except OSError:
+            raise EngineError(
+                f"there is no secret {path}; write it there, readable by its user only (chmod 600)"
+            ) from None
+        if mode & 0o077:
+            raise EngineError(f"the secret {path} can be read by others (mode {mode:o}); run: chmod 600 {path}")
+        try:
             found[variable] = read_text(path).rstrip("\n")
-        except (OSError, ValueError):
-            raise EngineError(f"there is no secret {path} that only its user can read") from None
+        except InputError as error:
+            raise EngineError(f"the secret {path} cannot be read: {error}") from None
     return found

@@ -1,7 +1,7 @@
 """Rendered files as a value, and the one place that writes them.
 
 A :class:`Bundle` maps sorted paths to text. Writing is all or nothing: files go to a new folder beside the target,
-which then takes the target's place; a folder is replaced only where every file in it is one that we wrote and nobody
+which then takes the target's place; what it replaces must be files that we wrote from the same spec and that nobody
 changed since.
 """
 
@@ -12,8 +12,8 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from ..errors import OutputError, WorkError
@@ -67,39 +67,90 @@ class Bundle(Mapping[str, str]):
     def __or__(self, other: Bundle) -> Bundle:
         return Bundle({**self.files, **other.files})
 
-    def write(self, folder: str | os.PathLike[str], force: bool = False) -> None:
-        """Make ``folder`` hold exactly these files.
+    def write(
+        self, folder: str | os.PathLike[str], force: bool = False, *, source: str | os.PathLike[str] | None = None,
+        parts: Collection[str] = (),
+    ) -> None:  # fmt: skip
+        """Make ``folder`` hold exactly these files; with ``parts``, only those of its subfolders.
 
-        Raises :class:`OutputError` when the folder holds what we did not write, unless ``force``; whatever fails, the
-        old folder stays whole.
+        ``source`` is the file that the bundle was rendered from; the folder remembers it. Raises :class:`OutputError`,
+        unless ``force``, where files would be lost that we did not write, that somebody changed, or that come from
+        another source; whatever fails, the old folder stays whole.
         """
         target = Path(folder).absolute()
+        if target.exists() and not target.is_dir():
+            raise OutputError(f"{target} is no folder; choose another output folder")
+        # relative, so that a checkout elsewhere that holds both is the same
+        origin = os.path.relpath(os.path.realpath(source), os.path.realpath(target)) if source is not None else ""
         if not force:
-            _refuse_foreign(target)
-        elif target.exists() and not target.is_dir():
-            raise OutputError(f"{target} is no folder")
+            _refuse_foreign(target, origin, parts)
+        old = _manifest_of(target)
+        kept = parts if old and old.origin in ("", origin) else ()
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
         except OSError as error:
             raise WorkError(f"cannot write beside {target}: {error.strerror or error}") from None
         try:
-            self._fill(fresh)
+            files = {path: _digest(text.encode()) for path, text in self.items()}
+            if old and kept:
+                _copy_others(target, fresh, kept)
+                files |= {path: digest for path, digest in old.files.items() if not _is_inside(path, kept)}
+            self._fill(fresh, _Manifest(files, origin))
             _swap(fresh, target)
         except OSError as error:
             raise WorkError(f"cannot write {target}: {error.strerror or error}; nothing was changed") from None
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
 
-    def _fill(self, folder: Path) -> None:
+    def _fill(self, folder: Path, manifest: _Manifest) -> None:
         folder.chmod(0o755)
         for path, file in self.files.items():
             place = folder / path
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(file.text, encoding="utf-8", newline="\n")
             place.chmod(file.mode)
-        manifest = {"made-by": "supercloud", "files": {path: _digest(text.encode()) for path, text in self.items()}}
-        (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+        (folder / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class _Manifest:
+    """What a folder remembers of its rendering."""
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Path -> digest of what we wrote."""
+    origin: str = ""
+    """The spec, relative to the folder; empty where nobody said it."""
+
+    def to_json(self) -> str:
+        said = {"made-by": "supercloud", **({"spec": self.origin} if self.origin else {})}
+        return json.dumps({**said, "files": dict(sorted(self.files.items()))}, indent=1) + "\n"
+
+
+def _manifest_of(target: Path) -> _Manifest | None:
+    """None where there is none, or none that can be read."""
+    try:
+        said = json.loads((target / MANIFEST).read_text(encoding="utf-8"))
+        return _Manifest(dict(said["files"]), str(said.get("spec") or ""))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _is_inside(path: str, parts: Collection[str]) -> bool:
+    return any(path == part or path.startswith(f"{part}/") for part in parts)
+
+
+def _copy_others(target: Path, fresh: Path, parts: Collection[str]) -> None:
+    """Copy all but the parts and the manifest."""
+
+    def left_out(folder: str, names: list[str]) -> list[str]:
+        inside = Path(folder).relative_to(target)
+        return [name for name in names if _is_inside((inside / name).as_posix(), (*parts, MANIFEST))]
+
+    try:
+        shutil.copytree(target, fresh, symlinks=True, ignore=left_out, dirs_exist_ok=True)
+    except shutil.Error as error:  # a list of (from, to, why)
+        raise OSError(str(error.args[0][0][2])) from None
 
 
 def _digest(content: bytes) -> str:
@@ -121,27 +172,33 @@ def _swap(fresh: Path, target: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _refuse_foreign(target: Path) -> None:
+def _refuse_foreign(target: Path, origin: str, parts: Collection[str]) -> None:
+    """Raise where writing (with ``parts``: these subfolders) would lose what is not ours or of another origin."""
     if not target.exists() and not target.is_symlink():
         return
-    if target.is_symlink() or not target.is_dir():
-        raise OutputError(f"{target} is no folder; choose another output folder")
+    if target.is_symlink():
+        raise OutputError(f"{target} is a link; choose another output folder")
     present = sorted(str(path.relative_to(target).as_posix()) for path in target.rglob("*") if not path.is_dir())
     if not present:
         return
     if MANIFEST not in present:
         raise OutputError(f"{target} holds files that supercloud did not write ({_some(present)}); "
                           "choose another folder, or use --force to replace it")  # fmt: skip
+    manifest = _manifest_of(target)
+    if manifest is None:
+        raise OutputError(f"{target}/{MANIFEST} is damaged; use --force to replace the folder")
+    if manifest.origin and manifest.origin != origin:
+        raise OutputError(f"{target} was rendered from {os.path.normpath(target / manifest.origin)}; "
+                          "choose another folder (--out), or use --force to replace it")  # fmt: skip
+    lost = [path for path in present if path != MANIFEST and (not parts or _is_inside(path, parts))]
     try:
-        ours = json.loads((target / MANIFEST).read_text(encoding="utf-8"))["files"]
-        foreign = [path for path in present if path not in ours and path != MANIFEST]
-        edited = [path for path in present if path in ours and _digest((target / path).read_bytes()) != ours[path]]
-    except (OSError, ValueError, KeyError, TypeError):
-        raise OutputError(f"{target}/{MANIFEST} is damaged; use --force to replace the folder") from None
-    if foreign:
+        digests = {path: _digest((target / path).read_bytes()) for path in lost if path in manifest.files}
+    except OSError as error:
+        raise OutputError(f"{target} cannot be read: {error}; use --force to replace the folder") from None
+    if foreign := [path for path in lost if path not in manifest.files]:
         raise OutputError(f"{target} holds files that supercloud did not write ({_some(foreign)}); "
                           "move them away, or use --force to lose them")  # fmt: skip
-    if edited:
+    if edited := [path for path, digest in digests.items() if digest != manifest.files[path]]:
         raise OutputError(f"{target} was changed by hand ({_some(edited)}); "
                           "put the change into the spec, or use --force to lose it")  # fmt: skip
 

@@ -17,7 +17,7 @@ __all__ = ["Connection", "DataSet", "FleetSpec", "FleetTenant", "Member", "Polic
 class Connection(Model):
     """How jobs reach a cluster."""
 
-    engine: Literal["local", "slurm", "kubernetes", "fake"] | Name = ""
+    engine: Literal["local", "slurm", "kubernetes"] | Name = ""
     """Empty means what the stack says."""
     via: Annotated[str, Field(pattern=r"^(ssh:[A-Za-z0-9@._-]+(:\d+)?|https?://\S+)$")] | None = None
     """``ssh:host`` or an address of the scheduler's own service; empty means: its commands are here."""

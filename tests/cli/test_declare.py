@@ -87,6 +87,29 @@ def test_render_prints_what_it_wrote(cli: Cli, tmp_path: Path) -> None:
     assert "slurm/slurm.conf" in json.loads(out)["files"]
 
 
+def test_a_target_replaces_its_own_subfolder_only(cli: Cli, tmp_path: Path) -> None:
+    out, spec = tmp_path / "out", tmp_path / "spec.yaml"
+    spec.write_text(SUPERPOD.read_text())
+    assert cli("render", spec, "--target", "slurm", "--target", "bom", "--out", out)[0] == 0
+    before = {path: path.read_bytes() for path in (out / "bom").iterdir()}
+    stale = out / "slurm" / "gres.conf"
+    assert stale.exists() and before
+    spec.write_text(SUPERPOD.read_text().replace("llm", "speech"))
+    assert cli("render", spec, "--target", "slurm", "--out", out)[0] == 0
+    assert "speech" in (out / "slurm" / "accounts.sh").read_text()
+    assert {path: path.read_bytes() for path in (out / "bom").iterdir()} == before
+
+
+def test_another_spec_does_not_replace_a_folder(cli: Cli, tmp_path: Path) -> None:
+    out, spec = tmp_path / "out", tmp_path / "spec.yaml"
+    spec.write_text(SUPERPOD.read_text())
+    assert cli("render", SUPERPOD, "--target", "slurm", "--out", out)[0] == 0
+    for more in ((), ("--target", "slurm")):
+        code, _, err = cli("render", spec, "--out", out, *more)
+        assert code == 2 and f"rendered from {SUPERPOD}" in err and "--force" in err
+    assert cli("render", spec, "--target", "slurm", "--out", out, "--force")[0] == 0
+
+
 def test_unknown_target(cli: Cli) -> None:
     code, _, err = cli("render", SUPERPOD, "--target", "slrum")
     assert code == 2 and "slurm" in err

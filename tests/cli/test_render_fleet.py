@@ -55,6 +55,15 @@ def test_clusters_with_kueue_get_one_queue(cli: Cli, folder: Path) -> None:
     assert "secret generic multikueue-south" in guide and "west" not in guide
 
 
+def test_a_target_leaves_the_others_of_a_fleet(cli: Cli, folder: Path) -> None:
+    out, spec = folder / "out", fleet(folder, "north", "south")
+    assert cli("render", spec, "--target", "bom", "--out", out)[0] == 0
+    assert cli("render", spec, "--target", "kubernetes", "--out", out)[0] == 0
+    for name in ("north", "south"):
+        assert sorted(path.name for path in (out / "clusters" / name).iterdir()) == ["bom", "kubernetes"]
+    assert (out / "fleet/kubernetes/INSTALL.md").exists()
+
+
 def test_without_a_target_everything_is_rendered(cli: Cli, folder: Path) -> None:
     code, _, _ = cli("render", fleet(folder, "north", "south", "west"), "--out", folder / "out")
     assert code == 0

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 from samples import EXAMPLES
 
+from supercloud.cli import main
 from supercloud.errors import EngineError, InputError, SpecError
+from supercloud.jobs import api
 from supercloud.jobs.fleet import fleet_of
 from supercloud.jobs.stacks import reached
+from supercloud.plan.model import Plan
+from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 
 STACK = "acme/trainer/prod"
@@ -82,3 +87,56 @@ def test_neither_engine_nor_stack(tmp_path: Path) -> None:
     (tmp_path / "fleet.yaml").write_text("name: f\nclusters:\n  - {spec: a.yaml, connect: {context: x}}\n")
     with pytest.raises(SpecError, match="name the engine, or the stack"):
         fleet_of(tmp_path / "fleet.yaml")
+
+
+@pytest.fixture
+def sbatch(pulumi: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A command that takes jobs, found because the stack says that the engine is Slurm."""
+    (pulumi / "said").write_text('{"engine": "slurm"}')
+    command = pulumi / "bin" / "sbatch"
+    command.write_text(f'#!/bin/sh\necho "$@" > {pulumi}/submitted\ncat > /dev/null\necho 41\n')
+    command.chmod(0o755)
+    monkeypatch.setenv("SUPERCLOUD_STATE", str(pulumi / "state"))
+    return pulumi
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *words: object) -> int | str | None:
+    monkeypatch.setattr(sys, "argv", ["supercloud", *map(str, words)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return ended.value.code
+
+
+SPEC = next(path for path in EXAMPLES if path.parent.name == "01-minimal")
+
+
+@pytest.mark.parametrize("engine", [(), ("--engine", "slurm")])
+def test_submit_through_a_stack(sbatch: Path, monkeypatch: pytest.MonkeyPatch, engine: tuple[str, ...]) -> None:
+    (sbatch / "job.yaml").write_text("{name: hello, command: ['true']}")
+    assert not call(monkeypatch, "submit", sbatch / "job.yaml", "--on", SPEC, "--via", f"stack:{STACK}", *engine)
+    assert (sbatch / "asked").read_text().split()[-1] == STACK
+    assert "--comment=supercloud:" in (sbatch / "submitted").read_text()
+
+
+def test_serve_through_a_stack(
+    sbatch: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert not call(monkeypatch, "serve", SPEC, "--via", f"stack:{STACK}", "--unit")
+    assert (sbatch / "asked").read_text().split()[-1] == STACK
+    assert f"--via stack:{STACK}" in capsys.readouterr().out
+
+
+def test_a_stack_that_python_names_is_asked(sbatch: Path, plan: Plan) -> None:
+    assert (
+        "sbatch" in api.prepare(JobSpec(name="hello", command=("true",)), plan, engine=Connection(stack=STACK))[1].argv
+    )
+
+
+def test_an_unknown_engine_is_told_those_for_users(
+    sbatch: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (sbatch / "job.yaml").write_text("{name: hello, command: ['true']}")
+    for engine in ("slrm", "No Engine"):
+        assert call(monkeypatch, "submit", sbatch / "job.yaml", "--on", SPEC, "--engine", engine) == 2
+        said = capsys.readouterr().err
+        assert "slurm" in said and "fake" not in said

@@ -55,6 +55,40 @@ def test_what_is_not_ours_stays(tmp_path: Path, spoil: str) -> None:
     assert names(out) == {"b"}
 
 
+def test_only_the_parts_are_replaced(tmp_path: Path) -> None:
+    out, spec = tmp_path / "out", tmp_path / "a.yaml"
+    Bundle({"a/old": "1", "a/both": "1", "ab/x": File("1", executable=True), "b/deep/y": "1"}).write(out, source=spec)
+    (out / "b" / "mine").write_text("precious")
+    (out / "b" / "deep" / "y").write_text("edited")
+    Bundle({"a/both": "2"}).write(out, source=spec, parts=["a"])
+    assert names(out) == {"a/both", "ab/x", "b/deep/y", "b/mine"} and (out / "a/both").read_text() == "2"
+    assert (out / "ab/x").stat().st_mode & 0o777 == 0o755
+    with pytest.raises(OutputError, match="b/mine"):
+        Bundle({"a/both": "3"}).write(out, source=spec)
+    (out / "b" / "mine").unlink()
+    with pytest.raises(OutputError, match=r"changed by hand \(b/deep/y\)"):
+        Bundle({"a/both": "3"}).write(out, source=spec)
+    (out / "a" / "both").write_text("edited")
+    with pytest.raises(OutputError, match=r"changed by hand \(a/both\)"):
+        Bundle({"a/both": "3"}).write(out, source=spec, parts=["a"])
+    Bundle({"a/both": "3"}).write(out, force=True, source=spec, parts=["a"])
+    assert names(out) == {"a/both", "ab/x", "b/deep/y"}
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_a_folder_of_another_spec_stays(tmp_path: Path) -> None:
+    out, mine, other = tmp_path / "out", tmp_path / "mine.yaml", tmp_path / "other.yaml"
+    Bundle({"a/x": "1", "b/x": "1"}).write(out, source=mine)
+    for source, parts in ((other, ()), (other, ["a"]), (None, ())):
+        with pytest.raises(OutputError, match=f"was rendered from {mine}; .*--force"):
+            Bundle({"a/x": "2"}).write(out, source=source, parts=parts)
+    assert names(out) == {"a/x", "b/x"} and (out / "a/x").read_text() == "1"
+    tmp_path = tmp_path.rename(tmp_path.with_name(f"{tmp_path.name}-moved"))
+    Bundle({"a/x": "2", "b/x": "2"}).write(tmp_path / "out", source=tmp_path / "mine.yaml")
+    Bundle({"a/x": "3"}).write(tmp_path / "out", force=True, source=tmp_path / "other.yaml", parts=["a"])
+    assert names(tmp_path / "out") == {"a/x"}, "files of two specs in one folder would be taken for one cluster"
+
+
 def test_a_file_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("x")
     for force in (False, True):

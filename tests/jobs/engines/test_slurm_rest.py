@@ -125,7 +125,7 @@ class Server(http.server.BaseHTTPRequestHandler):
 
     jobs: dict[int, dict[str, Any]] = {}
     formats = ("v0.0.42", "v0.0.41")
-    refuse = hang = False
+    refuse = hang = is_expired = False
     accounting = True
     said: str = ""  # by the accounts, beside an empty list
 
@@ -142,6 +142,9 @@ class Server(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         assert self.headers["X-SLURM-USER-TOKEN"] == "secret" and self.headers["X-SLURM-USER-NAME"]
+        if Server.is_expired:
+            self.answer(401, [])
+            return
         _, service, name, what, *rest = self.path.split("/")
         if name not in self.formats:
             self.answer(404, {"errors": [{"error": "Unable to find requested URL"}]})
@@ -178,6 +181,7 @@ class Server(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlurmEngine]:
     Server.jobs, Server.refuse, Server.hang, Server.accounting, Server.said = {}, False, False, True, ""
+    Server.is_expired = False
     monkeypatch.setenv("SLURM_JWT", "secret")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -231,7 +235,24 @@ def test_nobody_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_JWT", "secret")
     with pytest.raises(EngineError, match="is not reached"):
         SlurmEngine(Connection(engine="slurm", via="http://127.0.0.1:1"), tmp_path).poll(["1"])
-    monkeypatch.delenv("SLURM_JWT")
+
+
+def test_without_a_token_it_is_said_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SLURM_JWT", raising=False)
     monkeypatch.setenv("SUPERCLOUD_SECRETS", str(tmp_path))
-    with pytest.raises(EngineError, match="there is no secret .*slurm-jwt"):
-        SlurmEngine(Connection(engine="slurm", via="http://127.0.0.1:1"), tmp_path).poll(["1"])
+    engine = SlurmEngine(Connection(engine="slurm", via="http://127.0.0.1:1"), tmp_path)
+    with pytest.raises(EngineError, match="scontrol token.*SLURM_JWT.*there is no secret .*slurm-jwt.*chmod 600"):
+        engine.check_reach()
+    secret = tmp_path / "slurm-jwt"
+    secret.write_text("token\n")
+    secret.chmod(0o640)
+    with pytest.raises(EngineError, match="scontrol token.*can be read by others.*chmod 600"):
+        engine.check_reach()
+    secret.chmod(0o600)
+    assert rest.token() == "token"
+
+
+def test_a_refused_token_is_said_how_to_replace(engine: SlurmEngine) -> None:
+    Server.is_expired = True
+    with pytest.raises(EngineError, match="refused: .*401.*scontrol token.*SLURM_JWT"):
+        engine.poll(["1"])

@@ -38,6 +38,7 @@ __all__ = ["Rest", "RestSpool", "token", "user_of"]
 _FORMATS = (*(f"v0.0.{number}" for number in range(46, 39, -1)), older.FORMAT)
 _PATIENCE = 60
 _NOTHING = "Nothing found"
+_GET_TOKEN = "run 'scontrol token' on a host of the cluster and set SLURM_JWT to what it prints"
 
 
 class Rest:
@@ -76,7 +77,8 @@ class Rest:
             with error:
                 if error.code == 404 and missing is None:
                     return None
-                raise EngineError(f"Slurm refused: {_said(error)}") from None
+                cure = f"; if the token has expired, {_GET_TOKEN}" if error.code in (401, 403) else ""
+                raise EngineError(f"Slurm refused: {_said(error)}{cure}") from None
         except TimeoutError:
             raise Unsure(f"{self.address} timed out") from None
         except urllib.error.URLError as error:
@@ -191,7 +193,12 @@ class RestSpool(Shared):
 def token() -> str:
     """What the service knows the user by; :class:`EngineError` where there is none."""
     said = os.environ.get("SLURM_JWT", "").removeprefix("SLURM_JWT=")
-    return said or values({"token": "slurm-jwt"})["token"]
+    if said:
+        return said
+    try:
+        return values({"token": "slurm-jwt"})["token"]
+    except EngineError as error:
+        raise EngineError(f"slurmrestd needs a token: {_GET_TOKEN}; or keep it as a secret: {error}") from None
 
 
 def user_of(token: str) -> str:
