@@ -50,7 +50,9 @@ class SlurmAbilities(Part):
     """Whether jobs may ask for --segment."""
     exclusive_key: Flag
     """Whether partitions take Exclusive= instead of OverSubscribe=EXCLUSIVE."""
-    metrics: Flag
+    metrics: Literal["none", "public", "authenticated"]
+    """MetricsType. ``public``: everybody may read them, so slurmctld gives none where PrivateData is set;
+    ``authenticated``: where PrivateData is set only root and SlurmUser read them (and MetricsAuthUsers)."""
 
 
 class SlurmRelease(Fact):

@@ -171,6 +171,35 @@ def slurm_imex(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 )  # fmt: skip
 
 
+def slurm_metrics(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Metrics and private data where the release has one of the two."""
+    for slurm, release in slurm_of(plan):
+        if release.abilities.metrics != "public":
+            continue
+        by_hand = {key.lower(): key for key in slurm.options}
+        path = f"scheduler.options.{by_hand.get('metricstype')}"
+        safe = _hint(catalog, lambda other: other.abilities.metrics == "authenticated", "leave MetricsType out")
+        if "metricstype" not in by_hand:
+            yield Finding(
+                "slurm-metrics", "note", "scheduler.version",
+                f"slurmctld of Slurm {release.name} gives no metrics where PrivateData is set, and it is: "
+                "users do not see jobs and usage of each other",
+                _hint(catalog, lambda other: other.abilities.metrics == "authenticated",
+                      "set scheduler.options.MetricsType to metrics/openmetrics, which leaves PrivateData out"),
+            )  # fmt: skip
+        elif "privatedata" in by_hand:
+            yield Finding(
+                "slurm-metrics", "error", path,
+                f"Slurm {release.name} gives no metrics where PrivateData is set, and scheduler.options has both", safe,
+            )  # fmt: skip
+        else:
+            yield Finding(
+                "slurm-metrics", "warning", path,
+                f"for the metrics of Slurm {release.name} PrivateData is left out of slurm.conf: every user sees the "
+                "jobs of all tenants, and whoever reaches the controllers reads the metrics", safe,
+            )  # fmt: skip
+
+
 def slurm_mig(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Slices that no detection of the release can see."""
     for _, release in slurm_of(plan):
@@ -189,6 +218,7 @@ CHECKS = (
     slurm_block_short,
     slurm_container_tmp,
     slurm_imex,
+    slurm_metrics,
     slurm_mig,
     slurm_option_unknown,
     slurm_topology,

@@ -143,7 +143,8 @@ def test_p_key_tables_are_what_the_plan_says(tmp_path: Path) -> None:
 
 
 def test_the_manager_comes_up_with_an_m_key(tmp_path: Path) -> None:
-    """with-m-key.sh with the real OpenSM, which takes every key of the file; ports of ibsim keep no M_Key."""
+    """start-opensm.sh with the real OpenSM, which takes every key of the file and binds to the port that was found
+    among several; ports of ibsim keep no M_Key."""
     spec = tmp_path / "cluster.yaml"
     line = "    switch: nvidia-qm9700\n"
     source = (SPEC.parents[1] / "01-minimal" / "cluster.yaml").read_text()
@@ -153,13 +154,22 @@ def test_the_manager_comes_up_with_an_m_key(tmp_path: Path) -> None:
     key = tmp_path / "etc/opensm/m_key"
     key.write_text("0x00c0ffee12345678\n")
     key.chmod(0o600)
-    script = conf.parent / "with-m-key.sh"
+    script = conf.parent / "start-opensm.sh"
     # the folder of the rendered files stands for /etc/opensm; one sweep in place of a daemon
     text = script.read_text().replace(str(tmp_path / "etc") + "/m_key", "/etc/opensm/m_key")
-    script.write_text(text.replace("exec opensm -B", "exec opensm -o -f osm.log"))
+    script.write_text(text.replace("exec opensm", "exec opensm -o -f osm.log"))
     with simulated(tmp_path / "ibsim", render(sc.resolve(sc.load(spec)), "cabling")["compute.net"], HOST) as running:
-        said = running.run("env", f"DESTDIR={tmp_path}", "bash", str(script))
-        assert "Unrecognized token" not in said and "SUBNET UP" in (running.folder / "osm.log").read_text()
+        [guid] = running.run("ibstat", "-p").split()
+        for device, own in (("mlx5_11", guid), ("mlx5_7", "0x00000000000000a0")):  # on compute, and on another fabric
+            port = tmp_path / "sys/class/infiniband" / device / "ports/1"
+            (port / "gids").mkdir(parents=True)
+            (port / "link_layer").write_text("InfiniBand\n")
+            digits = f"fe80000000000000{own[2:]}"
+            (port / "gids/0").write_text(":".join(digits[at : at + 4] for at in range(0, 32, 4)) + "\n")
+        said = running.run("env", f"DESTDIR={tmp_path}", "OPENSM_HOST=train-0001", "bash", str(script))
+        log = (running.folder / "osm.log").read_text()
+        assert "Unrecognized token" not in said and "SUBNET UP" in log
+        assert f"binding to port GUID {int(guid, 16):#x}" in log
     assert "m_key 0x00c0ffee12345678\n" in (tmp_path / "run/opensm/compute.conf").read_text()
 
 

@@ -175,7 +175,7 @@ def test_abilities_by_release() -> None:
     for release in RELEASES:
         text = render(variant(release, "nvl72"), "slurm")["slurm.conf"]
         assert (setting(text, "SwitchType") == "switch/nvidia_imex") == (release >= "24.05")
-        assert (setting(text, "MetricsType") is not None) == (release >= "25.11")
+        assert (setting(text, "MetricsType") is not None) == (release >= "26.05")
         assert (setting(text, "PrologEpilogTimeout") is None) == (release >= "25.05")
 
 
@@ -239,6 +239,29 @@ def test_tokens_work_with_what_is_rendered(release: str) -> None:
         assert {"jobs", "usage"} <= set(str(setting(bundle[name], "PrivateData")).split(",")), name
     assert not [path for path in bundle if path.endswith(".key")]
     assert "slurmrestd" in bundle["INSTALL.md"] and "User=slurmrestd" in bundle["INSTALL.md"]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_metrics_and_private_data_do_not_exclude_each_other(release: str) -> None:
+    """slurmctld 25.11 gives no metrics with PrivateData, of whatever value; only the user chooses to give it up."""
+    asked = {"scheduler": {"options": {"metricstype": "metrics/openmetrics"}}} if release >= "25.11" else {}
+    for found in (plan(release), plan(release, **asked)):
+        text = render(found, "slurm")["slurm.conf"]
+        both = setting(text, "PrivateData") is not None and "metrics/openmetrics" in text
+        assert not both or release >= "26.05"
+        assert "metrics/openmetrics" in text or "jobs" in str(setting(text, "PrivateData"))
+        assert setting(render(found, "slurm")["slurmdbd.conf"], "PrivateData")
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_no_key_is_given_twice_but_those_that_are_lists(release: str) -> None:
+    """The last one wins: PrivateData=cloud took the place of what keeps users' jobs private."""
+    found = variant(release, "plain")
+    text = render(replace(found, site=replace(found.site, kind="aws")), "slurm")["slurm.conf"]
+    keys = [line.partition("=")[0] for line in text.splitlines() if "=" in line and not line.startswith("#")]
+    lists = {"NodeName", "NodeSet", "PartitionName", "SlurmctldHost"}
+    assert {key for key in keys if keys.count(key) > 1} <= lists
+    assert {"jobs", "usage", "cloud"} <= set(str(setting(text, "PrivateData")).split(","))
 
 
 @pytest.mark.parametrize("release", RELEASES)

@@ -23,7 +23,5 @@ def power_settings(plan: Plan) -> dict[str, Value]:
         # the cloud's own limits hold, not a rate of ours
         "ResumeRate": 0,
         "SuspendRate": 0,
-        # nodes that are off are seen, as the rest
-        "PrivateData": "cloud",
         "DebugFlags": "Power",
     }

@@ -83,7 +83,8 @@ def _daemons(plan: Plan) -> dict[str, Value]:
         ),
         "MaxNodeCount": plan.nodes if is_dynamic(plan) else None,
         "MailProg": "/bin/true",
-        "MetricsType": "metrics/openmetrics" if release_of(plan).abilities.metrics else None,
+        # only where PrivateData keeps them from users; elsewhere one excludes the other, and scheduler.options chooses
+        "MetricsType": "metrics/openmetrics" if release_of(plan).abilities.metrics == "authenticated" else None,
     }
 
 
@@ -93,7 +94,19 @@ def _trust(plan: Plan) -> dict[str, Value]:
         "AuthType": "auth/slurm" if slurm else "auth/munge",
         "CredType": "auth/slurm" if slurm else "cred/munge",
         **token_settings(plan),
+        "PrivateData": None if gives_public_metrics(plan) else joined([*_PRIVATE, *_visible(plan)]),
     }
+
+
+def gives_public_metrics(plan: Plan) -> bool:
+    """Whether the spec asks for metrics that the release gives to everybody or, with PrivateData, to nobody."""
+    asked = any(key.lower() == "metricstype" for key in slurm_of(plan).options)
+    return asked and release_of(plan).abilities.metrics == "public"
+
+
+def _visible(plan: Plan) -> list[str]:
+    """Words of PrivateData that hide nothing: nodes of a cloud that are off are seen, as the rest."""
+    return ["cloud"] if is_dynamic(plan) else []
 
 
 def token_settings(plan: Plan) -> dict[str, Value]:

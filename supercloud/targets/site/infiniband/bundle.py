@@ -12,8 +12,8 @@ from ....plan.model import FabricPlan, Plan
 from ....primitives.bundle import Bundle, File
 from ....primitives.templates import fill
 from ....spec import Fabric as Declared
-from ....topology import Fabric as Wiring
 from .ipoib import ipoib_script
+from .manager import count_subnets, manager_unit, render_manager
 from .partitions import partitions_text
 
 __all__ = ["render"]
@@ -87,14 +87,14 @@ def _files(plan: Plan, fabric: FabricPlan, declared: Declared) -> Iterator[tuple
     top = subnet.tiers[-1][1]
     yield "GUIDE.md", subnet.fill(
         "GUIDE.md.j2", folder=f"{_FOLDER}/{fabric.name}", hosts=f"{_HOSTS}/{fabric.name}", engine=subnet.engines[0],
-        subnets=fabric.planes * (fabric.rails if _apart(fabric) else 1), roots=bool(subnet.roots), nvidia=nvidia,
+        subnets=count_subnets(fabric), unit=manager_unit(fabric), roots=bool(subnet.roots), nvidia=nvidia,
         missing=sum(name not in fabric.guids for name in top) if fabric.guids else 0, ufm=_UFM,
         standbys=subnet.standbys, m_key=declared.m_key, divided=has_tenant_hosts(declared),
     )  # fmt: skip
 
 
 def _opensm_files(subnet: _Subnet) -> Iterator[tuple[str, File | str]]:
-    """A folder for /etc/opensm; the hosts of the subnet manager differ in their priority only."""
+    """A folder for /etc/opensm; hosts differ in priority, and in the port that the script finds."""
     folder = f"{_FOLDER}/{subnet.fabric.name}"
     priorities = {"opensm.conf": _MASTER} | ({"opensm-standby.conf": _STANDBY} if subnet.standbys else {})
     for path, priority in priorities.items():
@@ -104,9 +104,7 @@ def _opensm_files(subnet: _Subnet) -> Iterator[tuple[str, File | str]]:
         )  # fmt: skip
     yield "partitions.conf", partitions_text(subnet.plan, subnet.fabric, subnet.declared)
     yield from _guid_files(subnet, "")
-    if subnet.declared.m_key:
-        text = subnet.fill("with-m-key.sh.j2", m_key=subnet.declared.m_key, folder=folder)
-        yield "with-m-key.sh", File(text, executable=True)
+    yield from render_manager(subnet.plan, subnet.fabric, subnet.declared.m_key, folder)
 
 
 def _ufm_files(subnet: _Subnet) -> Iterator[tuple[str, File | str]]:
@@ -131,7 +129,3 @@ def _guid_files(subnet: _Subnet, folder: str) -> Iterator[tuple[str, str]]:
         yield f"{folder}root-guids.conf", "".join(f"{guid}\n" for guid in subnet.roots)
     if subnet.names:
         yield f"{folder}node-name-map", "".join(f'{guid} "{name}"\n' for guid, name in subnet.names)
-
-
-def _apart(fabric: FabricPlan) -> bool:
-    return isinstance(fabric.wiring, Wiring) and fabric.wiring.rails_are_disjoint

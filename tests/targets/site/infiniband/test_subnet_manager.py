@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -47,7 +48,7 @@ def test_ufm_gets_its_own_files_and_nothing_that_starts_another_manager() -> Non
     own = {"compute/GUIDE.md", "compute/ipoib.sh", "compute/ipoib-compute.service"}
     assert {path for path in files if not path.startswith("compute/ufm/")} == own
     guide = files["compute/GUIDE.md"]
-    assert "UFM runs the subnet manager, and no other does" in guide and "opensm -B" not in guide
+    assert "UFM runs the subnet manager, and no other does" in guide and "start-opensm" not in guide
     conf = files["compute/ufm/opensm.conf"]
     assert "/etc/opensm" not in conf and "partition_config_file" not in conf and "sm_priority" not in conf
     assert "Default=0x7fff" in files["compute/ufm/partitions.conf.user_ext"]
@@ -55,7 +56,8 @@ def test_ufm_gets_its_own_files_and_nothing_that_starts_another_manager() -> Non
 
 def test_the_open_manager_has_no_file_of_ufm() -> None:
     files = files_of()
-    assert not [path for path in files if "ufm" in path] and "opensm -B -F" in files["compute/GUIDE.md"]
+    assert not [path for path in files if "ufm" in path]
+    assert "systemctl enable --now opensm-compute\n" in files["compute/GUIDE.md"]
 
 
 def test_appliances_of_ufm_beside_the_open_manager_are_a_finding() -> None:
@@ -84,15 +86,25 @@ def host(tmp_path: Path) -> Path:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "opensm").write_text('#!/bin/sh\ncat "$3"\n')
+    (tmp_path / "bin" / "opensm").write_text('#!/bin/sh\ncat "$2"\n')
     (tmp_path / "bin" / "opensm").chmod(0o755)
     (tmp_path / "etc/opensm").mkdir(parents=True)
+    add_port(tmp_path, "mlx5_0", 0xA0)
     return tmp_path
 
 
-def start(host: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PATH": f"{host / 'bin'}:{os.environ['PATH']}", "DESTDIR": str(host)}
-    script = str(host / "compute" / "with-m-key.sh")
+def add_port(host: Path, device: str, guid: int, number: int = 1, layer: str = "InfiniBand") -> None:
+    """A port in the host's sysfs, as the driver shows it."""
+    port = host / "sys/class/infiniband" / device / "ports" / str(number)
+    (port / "gids").mkdir(parents=True)
+    digits = f"fe80000000000000{guid:016x}"
+    (port / "gids/0").write_text(":".join(digits[index : index + 4] for index in range(0, 32, 4)) + "\n")
+    (port / "link_layer").write_text(f"{layer}\n")
+
+
+def start(host: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PATH": f"{host / 'bin'}:{os.environ['PATH']}", "DESTDIR": str(host), **more}
+    script = str(host / "compute" / "start-opensm.sh")
     return subprocess.run(["bash", script], capture_output=True, text=True, env=environment)
 
 
@@ -104,7 +116,6 @@ def test_the_m_key_is_read_where_the_manager_starts(host: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "routing_engine" in done.stdout and "m_key 0x00c0ffee12345678\n" in done.stdout
     assert (host / "run/opensm/compute.conf").stat().st_mode & 0o077 == 0
-    assert "with-m-key.sh opensm.conf" in (host / "compute" / "GUIDE.md").read_text()
 
 
 @pytest.mark.parametrize(("text", "mode", "said"), [
@@ -137,7 +148,81 @@ def test_a_path_is_no_command() -> None:
         loads(spec_of('m_key: "/etc/$(id)"'))
 
 
-def test_the_script_passes_shellcheck(host: Path) -> None:
+@pytest.mark.parametrize("more", [f"m_key: {KEY}", "manager: {links: 2}", "pod: rail"])
+def test_the_script_passes_shellcheck(tmp_path: Path, more: str) -> None:
+    script = tmp_path / "start-opensm.sh"
+    nodes = "dgx-gb200, nodes: 72" if "pod" in more else "dgx-h100, nodes: 8"
+    spec = spec_of(more).replace("dgx-h100, nodes: 8", nodes)
+    script.write_text(str(render(sc.resolve(loads(spec)), "infiniband")["compute/start-opensm.sh"]))
     shellcheck = Path(sys.executable).with_name("shellcheck")
-    checked = subprocess.run([str(shellcheck), str(host / "compute" / "with-m-key.sh")], capture_output=True, text=True)
+    checked = subprocess.run([str(shellcheck), str(script)], capture_output=True, text=True)
     assert checked.returncode == 0, checked.stdout
+
+
+@pytest.fixture
+def dgx(tmp_path: Path, host: Path) -> Path:
+    """A host on two fabrics, without an M_Key, with a guids file that knows a declared manager."""
+    guids = tmp_path / "guids.txt"
+    guids.write_text("compute-manager-02 mlx5_5 0x00000000000000a2\n")
+    for path, text in files_of(f"manager: {{links: 2}}\n    guids: {guids}").items():
+        (host / path).write_text(text)
+    add_port(host, "mlx5_11", 0xA1)
+    add_port(host, "mlx5_5", 0xA2)
+    add_port(host, "mlx5_1", 0xA3, layer="Ethernet")
+    return host
+
+
+@pytest.mark.parametrize(("more", "guid", "priority"), [
+    ({"OPENSM_HOST": "train-0003"}, 0xA1, 14),  # the first rail of the catalog's device
+    ({"OPENSM_HOST": "compute-manager-02"}, 0xA2, 7),  # by the GUID that the spec's file has
+    ({"OPENSM_HOST": "compute-manager-01", "OPENSM_PORT": "mlx5_0"}, 0xA0, 14),
+    ({"OPENSM_HOST": "other", "OPENSM_PORT": "mlx5_5/1", "OPENSM_CONFIG": "opensm-standby.conf"}, 0xA2, 7),
+    ({"OPENSM_HOST": "other", "OPENSM_PORT": "0x00000000000000a1"}, 0xA1, 14),
+])  # fmt: skip
+def test_the_manager_binds_to_the_port_on_its_fabric(dgx: Path, more: dict[str, str], guid: int, priority: int) -> None:
+    """Without a GUID the managers of two fabrics on one host bound to the same port."""
+    done = start(dgx, **more)
+    assert done.returncode == 0, done.stderr
+    assert f"\nguid 0x{guid:016x}\n" in done.stdout and f"\nsm_priority {priority}\n" in done.stdout
+
+
+@pytest.mark.parametrize(("more", "said"), [
+    ({"OPENSM_HOST": "other"}, "has 3 InfiniBand ports"),
+    ({"OPENSM_HOST": "compute-manager-01"}, "to one of mlx5_0/1 mlx5_11/1 mlx5_5/1"),
+    ({"OPENSM_HOST": "other", "OPENSM_PORT": "mlx5_1"}, "no InfiniBand port mlx5_1"),  # RoCE
+    ({"OPENSM_HOST": "other", "OPENSM_PORT": "mlx5_0/2"}, "no InfiniBand port mlx5_0/2"),
+])  # fmt: skip
+def test_a_port_that_is_not_known_starts_nothing(dgx: Path, more: dict[str, str], said: str) -> None:
+    done = start(dgx, **more)
+    assert done.returncode == 1 and said in done.stderr and "OPENSM_PORT" in done.stderr and not done.stdout
+
+
+def test_a_host_without_infiniband_starts_nothing(host: Path) -> None:
+    (host / "sys/class/infiniband/mlx5_0/ports/1/link_layer").write_text("Ethernet\n")
+    done = start(host)
+    assert done.returncode == 1 and "no InfiniBand port: is the driver loaded" in done.stderr
+
+
+RAILS_APART = spec_of("pod: rail").replace("dgx-h100, nodes: 8", "dgx-gb200, nodes: 72")
+
+
+def test_several_subnets_have_a_unit_for_each_port() -> None:
+    files = {path: str(text) for path, text in render(sc.resolve(loads(RAILS_APART)), "infiniband").items()}
+    assert "compute/opensm-compute@.service" in files and "compute/opensm-compute.service" not in files
+    assert "Environment=OPENSM_PORT=%i" in files["compute/opensm-compute@.service"]
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd")
+@pytest.mark.parametrize("spec", [spec_of(), RAILS_APART])
+def test_the_unit_is_one_that_systemd_takes(tmp_path: Path, spec: str) -> None:
+    """After a reboot a manager that was started by hand was gone."""
+    files = render(sc.resolve(loads(spec)), "infiniband")
+    [path] = [item for item in files if item.startswith("compute/opensm-compute") and item.endswith(".service")]
+    start_path = tmp_path / "start-opensm.sh"
+    start_path.write_text("#!/bin/sh\n")
+    start_path.chmod(0o755)
+    unit = tmp_path / Path(path).name.replace("@", "@mlx5_0")
+    unit.write_text(str(files[path]).replace("/etc/opensm/compute/start-opensm.sh", str(start_path)))
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True, text=True)
+    assert done.returncode == 0 and unit.name not in done.stderr, done.stderr
+    assert "WantedBy=multi-user.target" in unit.read_text()

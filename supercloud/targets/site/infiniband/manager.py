@@ -1,0 +1,73 @@
+"""How OpenSM is started: a script that finds this host's port on the fabric, and a systemd unit for the fabric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ....plan.fabric.nccl import rdma_devices
+from ....plan.fabric.partitions import service_hosts
+from ....plan.fabric.port_guids import PortGuids
+from ....plan.model import FabricPlan, Plan
+from ....primitives.bundle import File
+from ....primitives.templates import fill
+from ....topology import Fabric as Wiring
+
+__all__ = ["count_subnets", "manager_unit", "render_manager"]
+
+
+class _Manager(NamedTuple):
+    """A host of the subnet manager."""
+
+    host: str
+    port: str
+    """GUID of its port; empty where it is not known."""
+
+
+class _Pool(NamedTuple):
+    """Nodes, one of which may run the subnet manager where no machine is declared for it."""
+
+    prefix: str
+    device: str
+
+
+def count_subnets(fabric: FabricPlan) -> int:
+    """Subnets of a fabric that never meet: planes, and rails where nothing joins them."""
+    wiring = fabric.wiring
+    apart = isinstance(wiring, Wiring) and wiring.rails_are_disjoint
+    return fabric.planes * (fabric.rails if apart else 1)
+
+
+def manager_unit(fabric: FabricPlan) -> str:
+    """The unit without ``.service``; of several subnets it is a template whose instances are ports."""
+    return f"opensm-{fabric.name}{'@' if count_subnets(fabric) > 1 else ''}"
+
+
+def render_manager(plan: Plan, fabric: FabricPlan, m_key: str | None, folder: str) -> Iterator[tuple[str, File | str]]:
+    """The script and the unit; ``folder`` is where they are on a host."""
+    several = count_subnets(fabric) > 1
+    yield "start-opensm.sh", File(
+        fill("infiniband/start-opensm.sh.j2", name=plan.name, fabric=fabric.name, m_key=m_key, several=several,
+             managers=_managers(plan, fabric, several), pools=() if several else list(_pools(plan, fabric))),
+        executable=True,
+    )  # fmt: skip
+    yield (
+        f"{manager_unit(fabric)}.service",
+        fill("infiniband/opensm.service.j2", name=plan.name, fabric=fabric.name, folder=folder, several=several),
+    )
+
+
+def _managers(plan: Plan, fabric: FabricPlan, several: bool) -> list[_Manager]:
+    """The declared hosts of the subnet manager, the master first."""
+    guids = PortGuids(plan, fabric)
+    service = next((item for item in fabric.services if item.name == f"{fabric.name}-manager"), None)
+    hosts = service_hosts(service) if service else []
+    return [_Manager(host, "" if several else next(iter(guids.guids(host)), "")) for host in hosts]
+
+
+def _pools(plan: Plan, fabric: FabricPlan) -> Iterator[_Pool]:
+    for name in fabric.pools:
+        pool = plan.pool(name)
+        devices = rdma_devices(pool, fabric)
+        if devices:
+            yield _Pool(pool.hosts.prefix, devices[0])
