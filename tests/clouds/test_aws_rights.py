@@ -11,6 +11,8 @@ from offline.graph import Graph
 from offline.recorder import record
 from programs import SLURM, SPECS, cluster, document, graph, made, parts_of, small, started
 
+from supercloud.targets.clouds.aws.iam import escape_wildcards
+
 # a generated SDK warns of each deprecated class when its module is loaded, used or not
 pytestmark = pytest.mark.filterwarnings("ignore:.* has been deprecated in favor of:DeprecationWarning")
 POLICY = "aws:iam/rolePolicy:RolePolicy"
@@ -153,3 +155,9 @@ def test_the_metadata_service_is_closed_before_anybody_may_log_in(name: str, tmp
     said = (tmp_path / "said").read_text()
     assert "ip daddr 169.254.169.254" in said and "ip6 daddr fd00:ec2::254" in said
     assert "enable -q supercloud-metadata" in said and not (tmp_path / "opt/supercloud/boot").exists()
+
+
+def test_wildcards_of_a_user_stand_for_themselves_in_statements() -> None:
+    """Also where the finding that refuses them is accepted."""
+    assert escape_wildcards("weka/install-1.2_(x).sh") == "weka/install-1.2_(x).sh"
+    assert escape_wildcards("*/a?c/${aws:username}") == "${*}/a${?}c/${$}{aws:username}"

@@ -114,6 +114,10 @@ def test_servers_with_a_source_of_their_software() -> None:
     assert plan.errors == () and plan.cloud is not None
     install = plan.cloud.storage_named("scratch").install
     assert install is not None and (install.source, install.token) == ("https://example.com/weka.sh", "weka/get")
+    secret = "arn:aws:secretsmanager:us-east-1:123456789012:secret:weka/get-AbCd12"
+    for options in ({"install": "s3://my.bucket-1/a+b/weka.sh", "install-token": secret},
+                    {"install": "s3://bucket/weka_(1)!.sh", "install-token": "weka/get+1=a.b@c-d_e"}):  # fmt: skip
+        assert not on_aws(storage=[WEKA | {"options": options}]).errors
     accepted = on_aws(storage=[WEKA], suppress=[{"check": "cloud-storage-install", "reason": "the image has it"}])
     assert accepted.errors == () and accepted.cloud is not None
     assert accepted.cloud.storage_named("scratch").install is None

@@ -314,6 +314,13 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
     ("cloud-storage-install", "error", "storage[0].options.install", "nothing installs", {"storage": [WEKA]}),
     ("cloud-storage-install", "error", "storage[0].options.install", "no place of a program",
      {"storage": [WEKA | {"options": {"install": "weka.sh"}}]}),
+    *(("cloud-storage-install", "error", "storage[0].options.install", source,
+       {"storage": [WEKA | {"options": {"install": source}}]})
+      for source in ("s3://*/x", "s3://bucket/*", "s3://bucket/a?c", "s3://bucket/${aws:username}", "s3://b?cket/x")),
+    *(("cloud-storage-install", "error", "storage[0].options.install-token", token,
+       {"storage": [WEKA | {"options": {"install": "s3://bucket/weka.sh", "install-token": token}}]})
+      for token in ("*", "weka-*", "weka?", "${aws:username}", "arn:aws:secretsmanager:*:*:secret:*",
+                    "arn:aws:secretsmanager:us-east-1:123456789012:secret:*", "arn:aws:ssm:us-east-1:1:parameter/x")),
     ("cloud-storage-install", "error", "storage[0]", "a Kubernetes cluster has none",
      {"scheduler": KUBERNETES, "site": TWO, "storage": [WEKA]}),
 ]  # fmt: skip

@@ -21,7 +21,7 @@ sys.path.append(str(ROOT / "tests" / "targets" / "kubernetes"))
 
 from kube_specs import VARIANTS, planned  # noqa: E402
 
-from supercloud.jobs.engines.kubernetes.api import Refusal  # noqa: E402
+from supercloud.jobs.engines.kubernetes.api import Api, Cluster, Refusal  # noqa: E402
 from supercloud.targets.schedulers.kubernetes import pod_security  # noqa: E402
 
 Json = dict[str, Any]
@@ -31,6 +31,7 @@ SPACES = {"plain": planned(VARIANTS["gaudi"]), "pinned": planned(), "roce": plan
                                             "switch": "nvidia-sn5600"}]})}  # fmt: skip
 """Namespaces, by what their tenants' pods may do: nothing, lock memory, use the host's network."""
 MAIN: Json = {"name": "main", "image": "registry.example.com/train:1"}
+CLAIM: Json = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Pi"}}}
 RAIL: Json = {"resources": {"limits": {"rdma/compute": "1"}}}
 QUIET: Json = {"securityContext": {"capabilities": {"add": ["IPC_LOCK"], "drop": ["NET_RAW"]}}}
 
@@ -39,12 +40,16 @@ QUIET: Json = {"securityContext": {"capabilities": {"add": ["IPC_LOCK"], "drop":
 class Judge:
     lab: Lab
 
-    def refusal(self, space: str, spec: Json, kind: str = "Pod", **metadata: Any) -> str:
-        """Why an object is not let in; empty where it is."""
+    def controller(self) -> Api:
+        """As whoever may make claims everywhere, and no quotas: a controller."""
+        return Api(Cluster(config_file=self.lab.kubeconfig_of("controller", "default")))
+
+    def refusal(self, space: str, spec: Json, kind: str = "Pod", asker: Api | None = None, **metadata: Any) -> str:
+        """Why an object is not let in; empty where it is. ``asker``: the administrator where it is left out."""
         body = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "asked", **metadata}, "spec": spec}
         try:
             path = f"/api/v1/namespaces/{space}/{kind.lower()}s"
-            self.lab.api.post(path, body, dryRun="All", fieldValidation="Strict")
+            (asker or self.lab.api).post(path, body, dryRun="All", fieldValidation="Strict")
         except Refusal as error:
             return str(error)
         return ""
@@ -52,8 +57,23 @@ class Judge:
 
 @pytest.fixture(scope="module")
 def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
-    with Lab(tmp_path_factory.mktemp("admission")) as lab:
+    with Lab(tmp_path_factory.mktemp("admission"), people={"controller": "controllers"}) as lab:
         found = Judge(lab)
+        lab.apply(
+            {
+                "apiVersion": "rbac.authorization.k8s.io/v1",
+                "kind": "ClusterRole",
+                "metadata": {"name": "claims"},
+                "rules": [{"apiGroups": [""], "resources": ["persistentvolumeclaims"], "verbs": ["create"]}],
+            },
+            {
+                "apiVersion": "rbac.authorization.k8s.io/v1",
+                "kind": "ClusterRoleBinding",
+                "metadata": {"name": "claims"},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "claims"},
+                "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "controllers"}],
+            },
+        )
         for space, plan in SPACES.items():
             label = f"supercloud.dev/{space}"
             lab.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space, "labels": {label: "x"}}})
@@ -63,6 +83,8 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
                     item["spec"]["policyName"] += f"-{space}"
                 lab.apply(item)
             lab.until(lambda space=space: "hostPID" in found.refusal(space, _pod(MAIN, hostPID=True)))  # type: ignore[misc]
+            lab.until(lambda space=space: "resource quotas" in found.refusal(  # type: ignore[misc]
+                space, CLAIM, "PersistentVolumeClaim", found.controller()))  # fmt: skip
             lab.until(lambda space=space: "NodePort" in found.refusal(space, _service(type="NodePort"), "Service"))  # type: ignore[misc]
         lab.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "free"}})
         yield found
@@ -157,6 +179,9 @@ def test_each_kind_of_container_is_held_to_each_rule(judge: Judge, place: str) -
     ({"nodeName": "train-0001"}, "nodeName is for the scheduler"),
     ({"volumes": [{"name": "v", "nfs": {"server": "10.0.0.9", "path": "/"}}]}, "volumes that may be used"),
     ({"volumes": [{"name": "v", "hostPath": {"path": "/"}}]}, "volumes that may be used"),
+    ({"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": {
+        "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Pi"}}}}}}]},
+     "volumes that may be used"),
     ({"securityContext": {"sysctls": [{"name": "kernel.msgmax", "value": "1"}]}}, "sysctls that may be set"),
     ({"securityContext": {"seccompProfile": {"type": "Unconfined"}}}, "seccompProfile"),
     ({"securityContext": {"appArmorProfile": {"type": "Unconfined"}}}, "appArmorProfile"),
@@ -177,12 +202,22 @@ RAILED = MAIN | RAIL | QUIET
 HELD = {"securityContext": {"capabilities": {"drop": ["ALL"]}}}
 
 
+def _limited(rails: str) -> Json:
+    """A container that asks for this quantity of rails."""
+    return RAILED | {"resources": {"limits": {"rdma/compute": rails}}}
+
+
 @pytest.mark.parametrize(("spec", "message"), [
     (_pod(RAILED, hostNetwork=True), ""),
     (_pod(RAILED, MAIN | {"name": "log"} | HELD, hostNetwork=True), ""),
     (_pod(RAILED | {"ports": [{"containerPort": 29500}]}, hostNetwork=True), ""),
     (_pod(MAIN | QUIET, hostNetwork=True), "only for pods that ask for rdma/compute"),
     (_pod(MAIN | QUIET | {"resources": {"limits": {"nvidia.com/gpu": "8"}}}, hostNetwork=True), "only for pods that"),
+    (_pod(_limited("0"), hostNetwork=True), "only for pods that ask for rdma/compute"),
+    (_pod(_limited("0k"), hostNetwork=True), "only for pods that ask for rdma/compute"),
+    (_pod(_limited("0"), MAIN | {"name": "log"} | HELD, hostNetwork=True), "only for pods that ask for rdma/compute"),
+    (_pod(_limited("1k"), hostNetwork=True), ""),
+    (_pod(_limited("0"), RAILED | {"name": "log"}, hostNetwork=True), ""),
     (_pod(MAIN | RAIL, hostNetwork=True), "must drop the capability NET_RAW"),
     (_pod(RAILED, MAIN | {"name": "log"}, hostNetwork=True), "must drop the capability NET_RAW"),
     (_pod(RAILED, initContainers=[MAIN | {"name": "first"}], hostNetwork=True), "must drop the capability NET_RAW"),
@@ -199,7 +234,18 @@ def test_the_hosts_network_is_only_for_pods_on_its_rails(judge: Judge, spec: Jso
 def test_where_rails_have_no_name_accelerators_stand_for_them(judge: Judge) -> None:
     asked = MAIN | QUIET | {"resources": {"limits": {"amd.com/gpu": "8"}}}
     assert not judge.refusal("host-way", _pod(asked, hostNetwork=True))
+    none = MAIN | QUIET | {"resources": {"limits": {"amd.com/gpu": "0"}}}
+    assert "only for pods that ask for amd.com/gpu" in judge.refusal("host-way", _pod(none, hostNetwork=True))
     assert "only for pods that ask for amd.com/gpu" in judge.refusal("host-way", _pod(MAIN | QUIET, hostNetwork=True))
+
+
+def test_controllers_make_no_claims_for_tenants(judge: Judge) -> None:
+    """From templates in what a tenant writes; administrators still make them, and anybody elsewhere."""
+    kind = "PersistentVolumeClaim"
+    for space in SPACES:
+        assert "resource quotas" in judge.refusal(space, CLAIM, kind, judge.controller())
+        assert not judge.refusal(space, CLAIM, kind)
+    assert not judge.refusal("default", CLAIM, kind, judge.controller())
 
 
 @pytest.mark.parametrize(("more", "message"), [

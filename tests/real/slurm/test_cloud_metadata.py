@@ -179,12 +179,14 @@ def test_on_the_controller_the_scaler_reaches_it_too(tool: str, tmp_path: Path, 
         unit = (machine.root / "etc/systemd/system/supercloud-metadata.service").read_text()
         assert "enable -q supercloud-metadata" in (machine.root / "systemctl").read_text()
         assert "RequiredBy=systemd-user-sessions.service slurmd.service" in unit
-        # what a later start runs: the rules are gone with the kernel, and come from the program alone
-        if tool == "nft":
-            run(f"ip netns exec {machine.name}-host nft flush ruleset")
-            assert machine.asks("host", machine.service.addresses[0].address, 80, USER) == "credentials"
-            assert machine.guard().returncode == 0
-            assert machine.asks("host", machine.service.addresses[0].address, 80, USER) != "credentials"
+        # what a later start, and a reload of whatever flushes all rules, runs: they come from the program alone
+        for command in ("ExecStart", "ExecReload"):
+            assert f"{command}={machine.root}/opt/supercloud/metadata.sh\n" in unit
+            if tool == "nft":
+                run(f"ip netns exec {machine.name}-host nft flush ruleset")
+                assert machine.asks("host", machine.service.addresses[0].address, 80, USER) == "credentials"
+                assert machine.guard().returncode == 0
+                assert machine.asks("host", machine.service.addresses[0].address, 80, USER) != "credentials"
 
 
 def test_a_machine_that_cannot_close_it_says_so(tmp_path: Path, slurm_2205: object) -> None:

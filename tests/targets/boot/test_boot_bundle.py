@@ -102,3 +102,21 @@ def test_only_slurm_on_a_cloud_boots() -> None:
 def test_managed_database_is_told_of() -> None:
     text = render(plan(managed_database=True), "boot")["user-data/ctl1.sh"]
     assert "DATABASE='managed'" in text and "DATABASE_HOST='@{database_host}'" in text
+
+
+def test_the_metadata_service_is_closed_again_after_whatever_replaces_rules(tmp_path: Path) -> None:
+    """PartOf= is limited to stop and restart: a reload flushes all rules too, and a start follows a stop."""
+    render(plan(), "boot").write(tmp_path / "boot")
+    for name in ("nft", "systemctl"):
+        (tmp_path / name).write_text("#!/bin/bash\n")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "etc/supercloud").mkdir(parents=True)
+    (tmp_path / "etc/supercloud/env").write_text("ROLE=login\n")
+    subprocess.run(["/bin/bash", tmp_path / "boot/metadata.sh", "install"], check=True, timeout=30,
+                   env={"PATH": f"{tmp_path}:/usr/bin:/bin", "BOOT_ROOT": str(tmp_path)})  # fmt: skip
+    text = (tmp_path / "etc/systemd/system/supercloud-metadata.service").read_text()
+    unit = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+    loaders = {"nftables.service", "iptables.service", "ip6tables.service", "netfilter-persistent.service"}
+    for name in ("After", "PartOf", "ReloadPropagatedFrom", "WantedBy"):
+        assert loaders <= set(unit[name].split()), name
+    assert unit["ExecReload"] == unit["ExecStart"] == f"{tmp_path}/opt/supercloud/metadata.sh"

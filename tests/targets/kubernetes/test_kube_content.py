@@ -144,6 +144,16 @@ def test_policies_of_admission_hold_for_every_tenant(name: str) -> None:
         fields = ("hostNetwork", "hostPort", "nodeName", "procMount", "seccompProfile", "appArmorProfile", "sysctls",
                   "seLinuxOptions", "livenessProbe", "preStop", "hostProcess", "hostPID", "privileged")  # fmt: skip
         assert not [field for field in fields if field not in said]
+        assert "ephemeral)" not in said, "the controller would make claims that the role of tenants forbids"
+        claims = by_kind(items, "ValidatingAdmissionPolicy")["supercloud-tenant-claims"]["spec"]["validations"]
+        assert "supercloud-tenant-claims" in bound and "resource('resourcequotas')" in claims[0]["expression"]
+
+
+def test_a_limit_of_zero_rails_does_not_give_the_hosts_network() -> None:
+    policies = by_kind(objects_of(render(planned(VARIANTS["roce"]), "kubernetes")), "ValidatingAdmissionPolicy")
+    said = [rule["expression"] for rule in policies["supercloud-tenant-pods"]["spec"]["validations"]
+            if "only for pods that ask for" in rule["message"]]  # fmt: skip
+    assert len(said) == 1 and "isGreaterThan(quantity('0'))" in said[0]
 
 
 def test_pods_and_services_have_addresses_of_their_own() -> None:

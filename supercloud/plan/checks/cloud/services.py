@@ -14,7 +14,9 @@ from .storage import sold
 
 __all__ = ["CHECKS"]
 
-_SOURCE = re.compile(r"https://[^\s/]+/\S+|s3://[^\s/]+/\S+")
+_SOURCE = re.compile(r"https://[^\s/]+/\S+|s3://[a-z0-9][a-z0-9.-]*[a-z0-9]/[^\s*?$]+")
+_SECRET = re.compile(r"(arn:[a-z0-9-]+:secretsmanager:[a-z0-9-]+:[0-9]+:secret:)?[A-Za-z0-9/_+=.@-]+")
+"""Names of AWS Secrets Manager (CreateSecret). Policies name keys and secrets: a wildcard there would widen them."""
 
 
 def cloud_provider(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -120,11 +122,16 @@ def cloud_storage_install(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                           "given; accept this finding where your image has the software")  # fmt: skip
         elif not _SOURCE.fullmatch(str(source)):
             yield Finding("cloud-storage-install", "error", place, f"{str(source)!r} is no place of a program",
-                          "write https://host/path or s3://bucket/key")  # fmt: skip
+                          "write https://host/path or s3://bucket/key, in a key without *, ? and $")  # fmt: skip
         elif plan.cloud is not None and plan.cloud.network.closed and str(source).startswith("https://"):
             yield Finding("cloud-storage-install", "error", place,
                           f"{source} is not reached from a closed network",
                           "put it into a bucket: s3://bucket/key")  # fmt: skip
+        token = item.options.get(rule.token)
+        if token is not None and not _SECRET.fullmatch(str(token)):
+            yield Finding("cloud-storage-install", "error", f"{path}.options.{rule.token}",
+                          f"{str(token)!r} is not the name or the ARN of one secret",
+                          "write its name (letters, digits and /_+=.@-) or its ARN, without wildcards")  # fmt: skip
 
 
 CHECKS = (

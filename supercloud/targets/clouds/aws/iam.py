@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from pulumi_aws import iam
 
 from ..work import CLUSTER_TAG, Work
 
-__all__ = ["RoleOf", "Statement", "allow", "grant", "of_cluster", "profile_of", "role_of"]
+__all__ = ["RoleOf", "Statement", "allow", "escape_wildcards", "grant", "of_cluster", "profile_of", "role_of"]
 
 Statement = Mapping[str, Any]
 """A statement of a policy; values may be Outputs."""
@@ -32,6 +33,14 @@ def allow(actions: Sequence[str], resources: Any = "*", when: Mapping[str, Any] 
     """A statement that allows ``actions`` on ``resources``."""
     condition = {"Condition": when} if when else {}
     return {"Effect": "Allow", "Action": list(actions), "Resource": resources, **condition}
+
+
+def escape_wildcards(text: str) -> str:
+    """A text of a user as part of an ARN in a statement, where ``*``, ``?`` and ``$`` stand for themselves.
+
+    IAM User Guide, "IAM policy elements: Variables and tags", special characters.
+    """
+    return re.sub(r"[*?$]", lambda found: f"${{{found[0]}}}", text)
 
 
 def of_cluster(work: Work) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from pulumi_aws import s3, secretsmanager
 from ....plan.cloud.model import CloudStorage
 from ..work import Work
 from .database import Database
-from .iam import Statement, allow, of_cluster
+from .iam import Statement, allow, escape_wildcards, of_cluster
 from .sessions import log_agent_rights, session_rights
 from .watch import Watch
 
@@ -88,9 +88,10 @@ def backend_rights(work: Work, plan: CloudStorage, state: s3.Bucket, watch: Watc
     found = [*_common(work, state, watch), allow(["ec2:DescribeInstances", "autoscaling:DescribeAutoScalingGroups"])]
     start = f"arn:{work.cloud.partition}"
     if plan.install is not None and plan.install.source.startswith("s3://"):
-        found.append(allow(["s3:GetObject"], [f"{start}:s3:::{plan.install.source.removeprefix('s3://')}"]))
+        path = escape_wildcards(plan.install.source.removeprefix("s3://"))
+        found.append(allow(["s3:GetObject"], [f"{start}:s3:::{path}"]))
     if plan.install is not None and plan.install.token is not None:
-        token = plan.install.token  # the service ends identifiers with six characters of its own
+        token = escape_wildcards(plan.install.token)  # the service ends identifiers with six characters of its own
         own = (
             token if token.startswith("arn:") else f"{start}:secretsmanager:{work.cloud.region}:*:secret:{token}-??????"
         )

@@ -20,8 +20,9 @@ __all__ = ["level_of", "objects", "uses_host_network"]
 
 _RDMA = ("infiniband", "roce", "efa")
 _API = "admissionregistration.k8s.io/v1"
-_PODS, _SERVICES = "supercloud-tenant-pods", "supercloud-tenant-services"
-_VOLUMES = ["configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"]
+_PODS, _SERVICES, _CLAIMS = "supercloud-tenant-pods", "supercloud-tenant-services", "supercloud-tenant-claims"
+_VOLUMES = ["configMap", "csi", "downwardAPI", "emptyDir", "persistentVolumeClaim", "projected", "secret"]
+"""Not ``ephemeral``: the controller makes its claim, of any class and size, which the role of tenants may not make."""
 _UNCHANGED = {
     "name": "not-the-same",  # what was admitted before a rule came may still be labelled, finish and be deleted
     "expression": "request.operation != 'UPDATE' || object.spec != oldObject.spec",
@@ -58,7 +59,13 @@ def objects(plan: Plan, label: str) -> list[Object]:
         ("object.spec.?type.orValue('ClusterIP') in ['ClusterIP', 'ExternalName']",
          "services of type NodePort and LoadBalancer are not allowed: they open ports of nodes or of the site"),
     ]  # fmt: skip
+    # controllers make claims from templates in what tenants write (StatefulSets, jobs of Volcano), with rights of their
+    # own; administrators and what applies these files also write quotas, which no such controller does
+    writer = "authorizer.group('').resource('resourcequotas').namespace(request.namespace).check('create').allowed()"
+    claims = [(f"request.operation != 'CREATE' || {writer}",
+               "claims of volumes are made only by those who may create resource quotas here")]  # fmt: skip
     return [
+        *_policy(_CLAIMS, ["persistentvolumeclaims"], [], claims, label),
         *_policy(_PODS, ["pods", "pods/ephemeralcontainers"], baseline.VARIABLES, pods, label),
         *_policy(_SERVICES, ["services"], [], services, label),
     ]
@@ -71,9 +78,10 @@ def _host_network(plan: Plan) -> Iterator[tuple[str, str]]:
         yield "!variables.pod.?hostNetwork.orValue(false)", "hostNetwork is not allowed"
         yield (baseline.each("c.?ports.orValue([]).all(p, p.?hostPort.orValue(0) == 0)"), "hostPort is not allowed")
         return
-    names = baseline.listed(asked)
-    yield ("!variables.pod.?hostNetwork.orValue(false) || "
-           f"variables.containers.exists(c, c.?resources.?limits.orValue({{}}).exists(k, k in {names}))",
+    # a limit of zero names the resource and is granted none of it
+    some = f"k in {baseline.listed(asked)} && quantity(string(m[k])).isGreaterThan(quantity('0'))"
+    yield ("!variables.pod.?hostNetwork.orValue(false) || variables.containers.exists(c, "
+           f"[c.?resources.?limits.orValue({{}})].exists(m, m.exists(k, {some})))",
            f"hostNetwork is only for pods that ask for {' or '.join(asked)}")  # fmt: skip
     # the API server itself sets hostPort to containerPort where the host's network is used
     yield ("variables.pod.?hostNetwork.orValue(false) || "
