@@ -221,8 +221,9 @@ class _Reader:
                 continue
             key = key_node.text
             if key in result:
+                named = (*place, key) if _FIELD_NAME.fullmatch(key) else place
                 self.twice.append(
-                    self.problem(key_node, (*place, key), f"{_shown(key)} is there twice", "remove one of them")
+                    self.problem(key_node, named, f"{_key_text(key)} is there twice", "remove one of them")
                 )
             result[key] = self.value(value_node, (*place, key), depth + 1)
             self.lines[(*place, key)] = key_node.line
@@ -277,8 +278,8 @@ def read_json(path: Path) -> Document:
     try:
         same = parse_yaml(text.replace("\t", " "), str(path))
     except SpecError:  # an escape that YAML does not know: the values hold, only the lines are lost
-        said = [Finding("json", "error", key, f"{_shown(key)} is there twice", "remove one of them", str(path), 1)
-                for key in twice]  # fmt: skip
+        said = [Finding("json", "error", key if _FIELD_NAME.fullmatch(key) else "", f"{_key_text(key)} is there twice",
+                        "remove one of them", str(path), 1) for key in twice]  # fmt: skip
         return Document(str(path), data, {(): 1}, tuple(said))
     return Document(str(path), data, same.lines, same.twice)
 
@@ -320,11 +321,14 @@ def findings_of(
     """Every problem of a validation with its place in ``data``, value, reason and nearest name.
 
     In the order of ``line``. Of more than a few hundred only the first are said, and how many there are besides; of
-    very many the first are found as the model met them.
+    very many the first are found as the model met them. A file may be another than was meant, such as one that only
+    its owner may see: where it has no field of the model at all, keys that do not look like names of fields are not
+    shown.
     """
     found = [(_real_place(item["loc"], data), item) for item in error.errors(include_url=False)[:_LOOKED_AT]]
     found.sort(key=lambda pair: line(pair[0]))
     around = {place[:depth] for place, _ in found for depth in range(len(place))}
+    is_meant = not isinstance(data, Mapping) or any(name in data for name in _names_of(model))
     said = 0
     for place, item in found:
         if place in around and item["type"] == "too_short":
@@ -335,8 +339,25 @@ def findings_of(
             yield (), Finding(check, "error", "", f"{error.error_count() - said} more problems", "correct these first")
             return
         said += 1
+        if not (is_meant or all(isinstance(part, int) or _FIELD_NAME.fullmatch(part) for part in place)):
+            yield place, Finding(check, "error", "", "the key at this line is not a field", "")
+            continue
         problem, hint = _explain(item, place, data, model)
         yield place, Finding(check, "error", place_text(place), problem, hint)
+
+
+_FIELD_NAME = re.compile(r"[A-Za-z_][\w-]{0,40}")
+"""A key that looks like the name of a field: what is shown of a file of which it is not known that it is a spec."""
+
+
+def _key_text(key: str) -> str:
+    return repr(key) if _FIELD_NAME.fullmatch(key) else "a key"
+
+
+def _names_of(model: type[BaseModel]) -> Iterator[str]:
+    """Names under which a model takes fields."""
+    for name, info in model.model_fields.items():
+        yield info.alias or name
 
 
 def twice_named(data: Any, model: type[BaseModel]) -> Iterator[tuple[Place, Finding]]:
@@ -444,7 +465,9 @@ def _explain(item: Any, place: Place, data: Any, model: type[BaseModel]) -> tupl
     if kind == "union_tag_not_found":
         return f"{str(context.get('discriminator', 'kind')).strip(chr(39))!r} is missing", "it says which one this is"
     if kind in _KIND_WORDS:
-        return f"{_shown(value)} is not {_KIND_WORDS[kind]}", _remedy(_KIND_WORDS[kind], value, place, data, model)
+        # what a mapping or a list holds is not shown: the file may be another than was meant, such as one of secrets
+        is_one = "a mapping" if isinstance(value, dict) else "a list" if isinstance(value, list) else _shown(value)
+        return f"{is_one} is not {_KIND_WORDS[kind]}", _remedy(_KIND_WORDS[kind], value, place, data, model)
     if kind in _BOUNDS:
         bound, words, cure = _BOUNDS[kind]
         return f"{_shown(value)} {words} {context[bound]:g}", cure.format(f"{context[bound]:g}")

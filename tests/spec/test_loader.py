@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from supercloud.errors import SpecError
+from supercloud.jobs.fleet import fleet_of
 from supercloud.spec.document import parse_yaml
 from supercloud.spec.loader import load, load_fleet, load_job, loads
 
@@ -225,3 +226,38 @@ def test_a_value_of_another_kind_says_how_it_is_written(tmp_path: Path) -> None:
         "accelerators": "its fields are count, fraction, memory, profile, type",
         "retries": "take 0 or more", "image": "put it in quotes",
     }  # fmt: skip
+
+
+ACCOUNTS = {
+    "root:*:20228:0:99999:7:::": None, "ann:$y$j9T$k3Wq/w$8mVQ:20228:0:99999:7:::": None,
+    "bob:$6$hM7/$aZ9.u1:20228:0:99999:7:::": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", [".yaml", ".json", ""])
+def test_keys_of_a_file_that_is_no_spec_are_not_shown(tmp_path: Path, suffix: str) -> None:
+    rows = [*ACCOUNTS, next(iter(ACCOUNTS))]  # one of them twice
+    text = "{" + ", ".join(f'"{row}": 1' for row in rows) + "}" if suffix == ".json" else "\n".join(
+        f"{row}" for row in rows)  # fmt: skip
+    (tmp_path / f"accounts{suffix}").write_text(text + "\n")
+    (tmp_path / "fleet.yaml").write_text(f"name: f\nclusters: [{{spec: accounts{suffix}}}]\n")
+    for read in (load, load_job, load_fleet, lambda path: fleet_of(path.parent / "fleet.yaml")):
+        with pytest.raises(SpecError) as caught:
+            read(tmp_path / f"accounts{suffix}")
+        said = str(caught.value) + repr(caught.value.findings)
+        assert not any(part in said for row in ACCOUNTS for part in (row, row[6:], "20228"))
+        lines = {item.line for item in caught.value.findings if "not a field" in item.problem}
+        assert suffix == ".json" or lines >= {2, 3}
+
+
+def test_what_a_mapping_holds_is_not_shown(tmp_path: Path) -> None:
+    (tmp_path / "secret.yaml").write_text("kind: Secret\ndata: {password: aHVudGVyMg==}\nname: [hunter2]\n")
+    with pytest.raises(SpecError) as caught:
+        load_fleet(tmp_path / "secret.yaml")
+    assert "aHVudGVyMg" not in str(caught.value) and "hunter2" not in str(caught.value)
+    assert "a mapping is not a list" in str(caught.value)
+
+
+def test_a_misspelled_key_of_a_spec_is_shown() -> None:
+    assert "'my pools'" in problems(GOOD + "my pools: []\n")[0][2]
+    assert "there is no field 'poolz' here" in [item[2] for item in problems("poolz: []\n")]
