@@ -44,9 +44,11 @@ reached=("172.16.0.0/16" "172.17.0.0/16")
 
 dotted() { echo "$(($1 >> 24 & 255)).$(($1 >> 16 & 255)).$(($1 >> 8 & 255)).$(($1 & 255))"; }
 
-interface_of() {
+system=${DESTDIR:-}
+
+interface_of() { # planned name, RDMA device: the interface of the device, the planned name where the device has none
     local found
-    for found in /sys/class/infiniband/"$2"/device/net/*; do
+    for found in "$system/sys/class/infiniband/$2"/device/net/*; do
         if [ -e "$found" ]; then
             basename "$found"
             return
@@ -55,7 +57,38 @@ interface_of() {
     echo "$1"
 }
 
-folder=/etc/systemd/network
+check_interfaces() { # lines of planned name and RDMA device: 1, and what to do, where an interface is not on this host
+    local name device lacking=0
+    while read -r name device; do
+        if [ -e "$system/sys/class/net/$(interface_of "$name" "$device")" ]; then
+            continue
+        fi
+        lacking=1
+        if [ "$device" = - ]; then
+            echo "no interface is called $name, and the catalog does not know the RDMA devices of dgx-b300:" \
+                "name it (systemd.link), or set adapters[].devices in a catalog overlay" >&2
+        else
+            echo "$device has no interface, and none is called $name: load the driver, and see 'rdma link'" >&2
+        fi
+    done
+    return $lacking
+}
+
+if [ "$how" != show ]; then # nothing is changed unless all of them are here
+    for link in "${links[@]}"; do
+        read -r _ _ name device _ <<<"$link"
+        echo "$name $device"
+    done | check_interfaces
+    for link in "${links[@]}"; do # names that the kernel does not change, by which file systems are told where to go
+        read -r _ _ name device _ <<<"$link"
+        interface=$(interface_of "$name" "$device")
+        if [ "$interface" != "$name" ]; then
+            ip link set dev "$interface" down
+            ip link set dev "$interface" name "$name"
+        fi
+    done
+fi
+folder=$system/etc/systemd/network
 table=100
 for link in "${links[@]}"; do
     read -r plane nic name device <<<"$link"

@@ -8,16 +8,18 @@ set -euo pipefail
 
 how=${1:-show}
 bond=bond2
-# A link a line: interface, RDMA device. The interface is that of the device, where there is one; others are to be called so
-# (systemd.link).
+# A link a line: interface, RDMA device. The interface is that of the device, where there is one; where the catalog does not
+# know the device ("-"), the interface must have this name already (systemd.link).
 links=(
     "in-band0 -"
     "in-band1 -"
 )
 
-interface_of() {
+system=${DESTDIR:-}
+
+interface_of() { # planned name, RDMA device: the interface of the device, the planned name where the device has none
     local found
-    for found in /sys/class/infiniband/"$2"/device/net/*; do
+    for found in "$system/sys/class/infiniband/$2"/device/net/*; do
         if [ -e "$found" ]; then
             basename "$found"
             return
@@ -26,7 +28,27 @@ interface_of() {
     echo "$1"
 }
 
-folder=${NETWORKD_FOLDER:-/etc/systemd/network}
+check_interfaces() { # lines of planned name and RDMA device: 1, and what to do, where an interface is not on this host
+    local name device lacking=0
+    while read -r name device; do
+        if [ -e "$system/sys/class/net/$(interface_of "$name" "$device")" ]; then
+            continue
+        fi
+        lacking=1
+        if [ "$device" = - ]; then
+            echo "no interface is called $name, and the catalog does not know the RDMA devices of dgx-h100:" \
+                "name it (systemd.link), or set adapters[].devices in a catalog overlay" >&2
+        else
+            echo "$device has no interface, and none is called $name: load the driver, and see 'rdma link'" >&2
+        fi
+    done
+    return $lacking
+}
+
+if [ "$how" != show ]; then # nothing is changed unless all of them are here
+    printf '%s\n' "${links[@]}" | check_interfaces
+fi
+folder=${NETWORKD_FOLDER:-$system/etc/systemd/network}
 interfaces=()
 for link in "${links[@]}"; do
     read -r name device <<<"$link"
