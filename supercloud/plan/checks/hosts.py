@@ -37,6 +37,25 @@ def service_hosts(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         taken.setdefault(host.address, host.name)
 
 
+def service_machines(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Hosts of the scheduler on-prem that are no machine of the plan, though it plans racks or an ordinary network."""
+    racked = plan.spec.facility is not None and plan.spec.facility.rack is not None
+    joined = any(fabric.role == "in-band" for fabric in plan.fabrics)
+    if plan.site.kind != "onprem" or not (racked or joined):
+        return
+    declared = plan.spec.facility.machines if plan.spec.facility else ()
+    machines = {f"{item.name}-{number:02d}" for item in declared for number in range(1, item.count + 1)}
+    lacking = [(path, host.name) for path, host in _hosts(plan) if host.name not in machines]
+    if lacking:
+        names = [name for _, name in lacking]
+        count = f"{names[0]} has no machine: it takes" if len(names) == 1 else (
+            f"{', '.join(names)} have no machines: they take")  # fmt: skip
+        yield Finding(
+            "service-machines", "note", lacking[0][0], f"{count} no rack, no power and no port in this plan",
+            "set scheduler.machine and number the hosts (such as ctl-01), or name them after facility.machines",
+        )  # fmt: skip
+
+
 def _hosts(plan: Plan) -> Iterator[tuple[str, HostPlan]]:
     for index, host in enumerate(plan.scheduler.controllers):
         yield f"scheduler.controllers[{index}]", host
@@ -77,4 +96,4 @@ def kubernetes_endpoint(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                           f"choose an address in {network}, or set network.management to theirs")  # fmt: skip
 
 
-CHECKS = (service_hosts, kubernetes_endpoint)
+CHECKS = (service_hosts, service_machines, kubernetes_endpoint)

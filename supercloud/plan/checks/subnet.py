@@ -9,6 +9,7 @@ from ...catalog import Catalog, Machine
 from ...errors import Finding, InputError, UnknownName
 from ...primitives.nodes import expand, fold
 from ...spec import Fabric as Declared
+from ...topology import Fabric as Wiring
 from ..fabric.nccl import collective_fabrics, rdma_devices
 from ..fabric.partitions import (
     compute_pkey,
@@ -73,6 +74,31 @@ def subnet_manager(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 f"{fabric.name} keeps tenants apart without an M_Key: whoever is root on a node can change the P_Keys",
                 "set m_key to the path of a file on the hosts of the subnet manager",
             )  # fmt: skip
+
+
+def subnet_manager_port(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Fabrics whose manager's host finds no free switch port, as nodes and uplinks have all of them."""
+    for path, fabric, declared in _subnets(plan):
+        wiring = fabric.wiring
+        if fabric.kind != "infiniband" or not isinstance(wiring, Wiring) or not fabric.tiers or _has_host(fabric):
+            continue
+        used = 2 * sum(group.count for group in wiring.link_groups)
+        used -= sum(group.count for group in wiring.link_groups if group.source_kind in ("node", "reserved"))
+        used += declared.exits + 2 * declared.peer_links * (fabric.switches("leaf") // 2)
+        ports = sum(tier.count * tier.radix for tier in wiring.tiers)
+        if used >= ports:
+            yield Finding(
+                "subnet-manager-port", "warning", path,
+                f"all {ports} switch ports of {fabric.name} are in use: the host of its subnet manager has none, and "
+                "without a subnet manager no port becomes active",
+                "set manager: {links: 2} (a leaf port for each of two hosts), or declare the hosts in services; "
+                "leaves with more ports, or fewer nodes, make room",
+            )  # fmt: skip
+
+
+def _has_host(fabric: FabricPlan) -> bool:
+    """Whether a machine that is no node has a port, where the manager can run."""
+    return any(item.name == f"{fabric.name}-manager" or (item.ours and item.hosts is None) for item in fabric.services)
 
 
 def _appliance_manager(plan: Plan, catalog: Catalog, name: str) -> str | None:
@@ -241,4 +267,13 @@ def _folded(hosts: list[str]) -> str:
 # Of a list of hosts in a message.
 _LONG = 80
 
-CHECKS = (nccl_devices, subnet_guids, subnet_jobs, subnet_licence, subnet_manager, subnet_partitions, subnet_reach)
+CHECKS = (
+    nccl_devices,
+    subnet_guids,
+    subnet_jobs,
+    subnet_licence,
+    subnet_manager,
+    subnet_manager_port,
+    subnet_partitions,
+    subnet_reach,
+)
