@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ....catalog import Catalog
+from ....catalog.sellers import select_regions
 from ....errors import Finding, nearest
 from ...cloud.zones import way_zone
 from ...model import Plan
