@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..primitives.quantity import Carbon, Energy, Money, Power
 from .cloud.summary import cloud_rows
+from .facility.racking import switch_boxes
 from .model import FabricPlan, FacilityPlan, Plan, PoolPlan, StoragePlan
 from .open_points import describe_open
 
@@ -48,10 +49,20 @@ def _fabric(fabric: FabricPlan) -> str:
     if not fabric.tiers:
         return f"{fabric.kind} {fabric.shape}, {fabric.cables.get('node_node', 0)} links of {fabric.speed}"
     switches = " + ".join(f"{tier.count} {tier.name}" for tier in fabric.tiers)
+    chassis = _boxes(fabric)
     cables = sum(fabric.cables.values())
     models = " / ".join(dict.fromkeys(tier.switch.name for tier in fabric.tiers))
     planes = f", {fabric.planes} planes" if fabric.planes > 1 else ""
-    return f"{fabric.kind} {fabric.shape}, {fabric.speed}, {switches} ({models}), {cables} cables{planes}"
+    return f"{fabric.kind} {fabric.shape}, {fabric.speed}, {switches}{chassis} ({models}), {cables} cables{planes}"
+
+
+def _boxes(fabric: FabricPlan) -> str:
+    """The boxes to buy, tier by tier, where a product holds several switches; empty elsewhere."""
+    if all(tier.switch.chips == 1 for tier in fabric.tiers):
+        return ""
+    counts = [(switch_boxes(tier.count, tier.switch), tier.name) for tier in fabric.tiers]
+    total = sum(count for count, _ in counts)
+    return f" in {total} box{'es' * (total > 1)}: {' + '.join(f'{count} {name}' for count, name in counts)}"
 
 
 def _storage(item: StoragePlan) -> str:

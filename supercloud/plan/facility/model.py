@@ -70,7 +70,7 @@ class RackGroup:
     @property
     def fullest_power(self) -> Power:
         """What the fullest rack draws with the nodes that stand in it."""
-        return self.power - self.node * (self.nodes_per_rack - self.fullest_nodes)
+        return Power.of_base(self.power.base - self.node.base * (self.nodes_per_rack - self.fullest_nodes))
 
     @property
     def fullest_heat(self) -> Heat:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import cast
 
 from ....catalog import Catalog
-from ....catalog.price import Prices
+from ....catalog.sellers import select_regions
 from ....errors import Finding, nearest
 from ...cloud.zones import way_zone
 from ...model import Plan
@@ -25,7 +24,8 @@ def cloud_machine_region(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             instance = pool.machine.instance
             if instance is None or pool.machine.accelerators is None or instance.family in region.families:
                 continue
-            if _has_price(catalog, declared.machine, cloud.region):
+            sellers = select_regions(catalog, pool.machine)
+            if cloud.region in sellers:
                 continue  # the provider's own price list says more than a list of families without a date
             reason = provider.unlisted.get(instance.family)
             if reason:
@@ -35,25 +35,12 @@ def cloud_machine_region(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "ask the provider, and name the zone of your capacity",
                 )  # fmt: skip
                 continue
-            others = ", ".join(_sellers(catalog, cloud.provider, instance.family))
+            others = ", ".join(sellers)
             yield Finding(
                 "cloud-machine-region", "error", f"{path}.machine",
                 f"{cloud.region} does not sell {instance.family} ({declared.machine})",
                 f"take a region that does: {others}" if others else "take another machine",
             )  # fmt: skip
-
-
-def _has_price(catalog: Catalog, machine: str, region: str) -> bool:
-    """Whether the provider asks a price for a machine in a region."""
-    if machine not in catalog.names("prices"):
-        return False
-    return any(item.region == region for item in cast(Prices, catalog.get("prices", machine)).prices)
-
-
-def _sellers(catalog: Catalog, provider: str, family: str) -> Iterator[str]:
-    for item in catalog.all("regions"):
-        if getattr(item, "provider", "") == provider and family in (getattr(item, "families", None) or ()):
-            yield item.name
 
 
 def cloud_zone(plan: Plan, catalog: Catalog) -> Iterator[Finding]:

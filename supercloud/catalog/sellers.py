@@ -1,0 +1,30 @@
+"""Where a cloud sells a machine: by its list of families, or by the price it asks there."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from .machine import Machine
+from .price import Prices
+from .reader import Catalog
+from .region import Region
+
+__all__ = ["select_regions"]
+
+
+def select_regions(catalog: Catalog, machine: Machine) -> list[str]:
+    """Regions of the machine's provider that are known to sell it, by name.
+
+    Those that list its family, and those in which the provider asks a price for it: a list of families may be older
+    than the prices. Machines without accelerators are sold in every region.
+    """
+    family = machine.instance.family if machine.instance else None
+    priced: set[str] = set()
+    if machine.name in catalog.names("prices"):
+        priced = {item.region for item in cast(Prices, catalog.get("prices", machine.name)).prices}
+    regions = [cast(Region, item) for item in catalog.all("regions")]
+    return sorted(
+        item.name for item in regions
+        if item.provider == machine.provider
+        and (machine.accelerators is None or item.name in priced or (family and family in (item.families or ())))
+    )  # fmt: skip

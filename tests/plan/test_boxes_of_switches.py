@@ -1,0 +1,31 @@
+"""The fabric's row names the boxes that the bill of material has, where a product holds several switches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from halls import QM9700, hall
+
+from supercloud.plan.model import Plan
+from supercloud.plan.summary import rows
+from supercloud.targets.site.bom.items import items_of
+
+RACK = {"type": "eia-48u"}
+
+
+def fabric_row(plan: Plan) -> str:
+    return next(text for what, _, text in rows(plan) if what == "fabric")
+
+
+@pytest.mark.parametrize(("nodes", "boxes"), [(72, "32 leaf + 18 spine in 25 boxes: 16 leaf + 9 spine"), (3, None)])
+def test_boxes_are_those_of_the_bill(tmp_path: Path, nodes: int, boxes: str | None) -> None:
+    plan = hall(tmp_path, "dgx-b300", nodes, fabrics=[QM9700 | {"switch": "nvidia-q3200-ra"}], rack=RACK)
+    text = fabric_row(plan)
+    assert boxes is None or boxes in text
+    (line,) = [item for item in items_of(plan) if item.section == "switches"]
+    assert f" in {line.count} box{'es' * (line.count > 1)}: {line.note} (nvidia-q3200-ra)" in text
+
+
+def test_a_switch_that_is_a_box_of_its_own_is_counted_once(tmp_path: Path) -> None:
+    assert "box" not in fabric_row(hall(tmp_path, "dgx-h100", 40, rack=RACK))
