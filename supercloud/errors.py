@@ -20,6 +20,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -150,10 +151,16 @@ def nearest(name: str, known: Iterable[str]) -> str:
     'did you mean dgx-h100?'
     >>> nearest("1.20", ["1.31", "1.32"])
     'known: 1.31, 1.32'
+    >>> nearest("time", ["image", "time_limit"])
+    'did you mean time_limit?'
     """
     names = sorted(set(known))
     lower = {item.lower(): item for item in names}
-    close = [lower[item] for item in difflib.get_close_matches(str(name).lower()[:80], list(lower), n=3, cutoff=0.6)]
+    asked = str(name).lower()[:80]
+    # a name that has all words of what was asked for is meant rather than one with similar letters
+    whole = sorted((item for item in lower if _words(asked) <= _words(item)), key=len)
+    close = difflib.get_close_matches(asked, list(lower), n=3, cutoff=0.75 if whole else 0.6)
+    close = [lower[item] for item in dict.fromkeys([*close, *whole])][:3]
     if len(names) <= 12 and all(item.replace(".", "").isdigit() for item in names):
         close = []  # releases: the one with the nearest digits is not what was meant
     if close:
@@ -163,3 +170,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     if len(names) <= 12:
         return f"known: {', '.join(names)}"
     return f"{len(names)} names are known, among them {', '.join(names[:5])} …"
+
+
+def _words(name: str) -> set[str]:
+    """The words of a name; a set that is in no other where it has none."""
+    return {word for word in re.split(r"[-_/\s]+", name) if word} or {""}

@@ -74,6 +74,9 @@ def submit(
     if script := os.environ.get(READING):
         raise InputError(f"{script} submits jobs while a job reads it for its functions; put what submits jobs under "
                          "if __name__ == \"__main__\":")  # fmt: skip
+    if not isinstance(where, Plan | Fleet):
+        raise InputError(f"a job is submitted to a plan or a fleet, not to {type(where).__name__} {where!r:.80}; "
+                         "make a plan: resolve(load(\"cluster.yaml\"))")  # fmt: skip
     store = store or default_store()
     key = key or secrets.token_hex(8)
     spec = job.model_dump_json(exclude_defaults=True)

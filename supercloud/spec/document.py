@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Annotated, Any, cast, get_args
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from ..errors import Finding, SpecError, nearest
@@ -482,15 +482,68 @@ def _remedy(wanted: str, value: object, place: Place, data: Any, model: type[Bas
     """How a value of another kind is written."""
     if wanted == "a text" and isinstance(value, int | float):
         return "put it in quotes"
-    if wanted == "a list" and not isinstance(value, Mapping) and value is not None:
-        return f"write [{', '.join(value.split()) if isinstance(value, str) else _shown(value)}]"
+    if wanted == "a list" and value is not None:
+        return _as_list(value, _infos_at(model, place, data))
     if wanted == "a mapping" and (fields := _fields_at(model, place, data)):
         return f"its fields are {', '.join(fields)}"
     return ""
 
 
+def _as_list(value: object, infos: Sequence[FieldInfo]) -> str:
+    """How the list that a field wants is written, with the value in it where that makes one that it takes."""
+    words: list[object] = [*value.split()] if isinstance(value, str) else [value]
+    models = [item for info in infos for item in _models_in(info)]
+    named = [{"name": str(word)} for word in words]
+    for items in (words, [_shown(word) for word in words], named if models and isinstance(value, str) else []):
+        if items and any(_is_valid(info, items) for info in infos):
+            return f"write [{', '.join(_flow(item) for item in items)}]"
+    if models:
+        needed = [name for name, info in models[0].model_fields.items() if info.is_required()]
+        if needed:
+            return f"write a list of mappings: [{{{', '.join(f'{name}: …' for name in needed)}}}]"
+        return f"write a list of mappings with the fields {', '.join(sorted(models[0].model_fields))}"
+    return f"write [{', '.join(_flow(item) for item in words)}]"  # what is wrong with the item is said then
+
+
+def _is_valid(info: FieldInfo, value: object) -> bool:
+    wanted: Any = info.annotation
+    if info.metadata:
+        wanted = Annotated[(wanted, *info.metadata)]
+    try:
+        TypeAdapter(wanted).validate_python(value)
+    except ValidationError:
+        return False
+    return True
+
+
+def _flow(value: object) -> str:
+    """A value as it stands in a list of YAML, in quotes where it would not be read as a text without them."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key}: {_flow(item)}' for key, item in value.items())}}}"
+    if not isinstance(value, str):
+        return _shown(value)
+    try:
+        plain = yaml.safe_load(f"[{value}]") == [value] and parse_yaml(value).data == value
+    except (yaml.YAMLError, SpecError):
+        plain = False
+    return value if plain else json.dumps(value, ensure_ascii=False)
+
+
+def _infos_at(model: type[BaseModel], place: Place, data: Any) -> list[FieldInfo]:
+    """What the models that may stand around a place say of its field; nothing for the items of a list."""
+    if not place or not isinstance(place[-1], str):
+        return []
+    return [around.model_fields[place[-1]] for around in _models_at(model, place[:-1], data)
+            if place[-1] in around.model_fields]  # fmt: skip
+
+
 def _fields_at(model: type[BaseModel], place: Place, data: Any) -> list[str]:
-    """Names of the fields a model has at a place, following unions by their discriminating ``kind``."""
+    """Names of the fields a model has at a place."""
+    return sorted({name for candidate in _models_at(model, place, data) for name in candidate.model_fields})
+
+
+def _models_at(model: type[BaseModel], place: Place, data: Any) -> list[type[BaseModel]]:
+    """The models that may stand at a place, following unions by their discriminating ``kind``."""
     candidates: list[type[BaseModel]] = [model]
     here = data
     for part in place:
@@ -506,7 +559,7 @@ def _fields_at(model: type[BaseModel], place: Place, data: Any) -> list[str]:
             if "kind" in c.model_fields and here["kind"] in get_args(c.model_fields["kind"].annotation)
         ]
         candidates = tagged or candidates
-    return sorted({name for candidate in candidates for name in candidate.model_fields})
+    return candidates
 
 
 def _inside(value: Any, part: str | int) -> Any:

@@ -72,6 +72,8 @@ def _model_of(document: Document, model: type[M], what: str) -> M:
     if not isinstance(document.data, Mapping):
         found = "is empty" if document.data is None else f"holds a {type(document.data).__name__.lstrip('_')}"
         raise SpecError(f"{name} {found}; {what} is a mapping that starts with 'name:'")
+    if other := _other_kind(document.data, model):
+        raise SpecError(f"{name} is {other}, not {what}; {_wanted_instead(document.data, model)}")
     problems = [
         replace(finding, path=place_text(place)).at(document.file, document.line(place))
         for place, finding in twice_named(document.data, model)
@@ -87,6 +89,29 @@ def _model_of(document: Document, model: type[M], what: str) -> M:
     if findings:
         raise SpecError(f"{name}: {len(findings)} problem(s) in {what}", findings)
     return valid
+
+
+_MARKS: Mapping[type[Model], tuple[str, tuple[str, ...]]] = {
+    ClusterSpec: ("a cluster spec", ("pools",)),
+    FleetSpec: ("a fleet", ("clusters",)),
+    JobSpec: ("a job", ("command", "script")),
+}
+"""What each kind of file is called, and the fields that no other kind has at its top."""
+
+
+def _other_kind(data: Mapping[str, Any], model: type[Model]) -> str:
+    """What a file is that is meant to be of a model and is of another kind; empty where one cannot tell."""
+    found = [kind for kind, (_, marks) in _MARKS.items() if any(mark in data for mark in marks)]
+    return _MARKS[found[0]][0] if len(found) == 1 and model in _MARKS and found[0] is not model else ""
+
+
+def _wanted_instead(data: Mapping[str, Any], model: type[Model]) -> str:
+    """What to give instead of a file of another kind."""
+    if model is JobSpec:
+        return "write the job (name, command, accelerators) into a file of its own, and give this one as --on"
+    if "clusters" in data:
+        return "give the spec of one of its clusters"
+    return "give the spec of a cluster; a job is checked by 'supercloud place JOB --on SPEC'"
 
 
 def _place_of(path: str, data: Any) -> Place:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from jobs.waiting import end_everything
 
-from supercloud.errors import EngineError
+from supercloud.errors import EngineError, InputError
 from supercloud.jobs import Executor, api
 from supercloud.jobs.store import Store
 from supercloud.plan.model import Plan
@@ -83,3 +83,8 @@ def test_python_asks_the_clusters_own_scheduler_too(plan: Plan, store: Store, mo
     with pytest.raises(EngineError, match="--via ssh:LOGIN_HOST"), Executor(plan, store=store) as executor:
         executor.submit(os.getpid)
     assert not store.select()
+
+
+def test_a_path_in_place_of_a_plan_says_how_to_make_one(store: Store) -> None:
+    with pytest.raises(InputError, match=r"not to str 'cluster.yaml'; make a plan: resolve\(load"):
+        api.submit(JobSpec(name="hello", command=("true",)), "cluster.yaml", store=store)  # type: ignore[arg-type]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -261,3 +262,60 @@ def test_what_a_mapping_holds_is_not_shown(tmp_path: Path) -> None:
 def test_a_misspelled_key_of_a_spec_is_shown() -> None:
     assert "'my pools'" in problems(GOOD + "my pools: []\n")[0][2]
     assert "there is no field 'poolz' here" in [item[2] for item in problems("poolz: []\n")]
+
+
+CONTROLLERS = (
+    "{{name: a, site: {{kind: onprem, location: stockholm}}, pools: [{{name: t, machine: dgx-h100, nodes: 1}}], \
+scheduler: {{kind: slurm, version: '25.11', controllers: {}}}}}"
+)
+AFTER = "{{name: a, script: echo, after: {}}}"
+
+
+@pytest.mark.parametrize(("text", "reader", "value", "hint"), [
+    (CONTROLLERS, load, "2", "write a list of mappings: [{name: …}]"),
+    (CONTROLLERS, load, "ctl1 ctl2", "write [{name: ctl1}, {name: ctl2}]"),
+    (CONTROLLERS, load, "{name: ctl1}", "write [{name: ctl1}]"),
+    (AFTER, load_job, "7", 'write ["7"]'),
+    (AFTER, load_job, "hello", "write [hello]"),
+])  # fmt: skip
+def test_what_a_hint_proposes_is_taken(
+    tmp_path: Path, text: str, reader: Callable[[Path], object], value: str, hint: str
+) -> None:
+    file = tmp_path / "file.yaml"
+    file.write_text(text.format(value))
+    with pytest.raises(SpecError) as caught:
+        reader(file)
+    assert [finding.hint for finding in caught.value.findings] == [hint]
+    if hint.startswith("write ["):
+        file.write_text(text.format(hint.removeprefix("write ")))
+        reader(file)
+
+
+A_CLUSTER = "{name: a, site: {kind: onprem, location: stockholm}, pools: [{name: t, machine: dgx-h100, nodes: 1}]}"
+A_JOB = "{name: a, script: echo}"
+A_FLEET = "{name: a, clusters: [{spec: a.yaml}]}"
+
+
+@pytest.mark.parametrize(("text", "reader", "said"), [
+    (A_CLUSTER, load_job, "is a cluster spec, not a job; .*--on"),
+    (A_FLEET, load_job, "is a fleet, not a job; .*--on"),
+    (A_JOB, load, "is a job, not a cluster spec; .*supercloud place"),
+    (A_JOB, load_fleet, "is a job, not a fleet; give the spec of a cluster"),
+    (A_FLEET, load, "is a fleet, not a cluster spec; give the spec of one of its clusters"),
+])  # fmt: skip
+def test_a_file_of_another_kind_is_called_by_its_name(
+    tmp_path: Path, text: str, reader: Callable[[Path], object], said: str
+) -> None:
+    (tmp_path / "file.yaml").write_text(text)
+    with pytest.raises(SpecError, match=said) as caught:
+        reader(tmp_path / "file.yaml")
+    assert not caught.value.findings
+
+
+def test_a_part_of_a_fields_name_is_meant_before_similar_letters(tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text("{name: a, command: [x], time: 2 h, node: 3}")
+    with pytest.raises(SpecError) as caught:
+        load_job(tmp_path / "job.yaml")
+    hints = {item.path: item.hint for item in caught.value.findings}
+    assert hints["time"] == "did you mean time_limit?"
+    assert hints["node"].startswith("did you mean nodes")
