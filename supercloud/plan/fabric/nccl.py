@@ -54,6 +54,5 @@ def nccl_settings(plan: Plan, pool: PoolPlan) -> dict[str, str]:
         found |= fabric_settings(plan, fabric)
     if fabrics and all(rdma_devices(pool, fabric) for fabric in fabrics):
         found["NCCL_IB_HCA"] = "=" + ",".join(devices)
-    if pool.imex:
-        found["NCCL_MNNVL_ENABLE"] = "1"
+    # NCCL_MNNVL_ENABLE is not set: NCCL uses NVLink between nodes where IMEX runs, and forced it would fail elsewhere
     return dict(sorted(found.items()))

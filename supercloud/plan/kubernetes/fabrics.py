@@ -156,6 +156,4 @@ def nccl_of(plan: Plan, pool: PoolPlan) -> dict[str, str]:
         found |= fabric_settings(plan, reach.fabric)
         if reach.way == "sr-iov":  # and tables of their own
             found.pop("NCCL_IB_PKEY", None)
-    if pool.imex:
-        found["NCCL_MNNVL_ENABLE"] = "1"
     return dict(sorted(found.items()))

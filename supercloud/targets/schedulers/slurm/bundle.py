@@ -11,6 +11,7 @@ from .accounting import slurmdbd_settings
 from .conf import Lines, Value, head
 from .given import is_dynamic, release_of
 from .gres import gres_lines
+from .imex import imex_files
 from .install import install_text
 from .nccl import nccl_files
 from .nodes import cloud_lines, joining_line, node_lines, node_set_lines
@@ -36,6 +37,7 @@ def render(plan: Plan) -> Bundle:
         **_topology(plan, lines),
         **programs(plan),
         **nccl_files(plan),
+        **imex_files(plan),
     }
     if plan.scheduler.database is not None:
         text = _file(plan, lines.settings("slurmdbd", slurmdbd_settings(plan)))

@@ -6,6 +6,7 @@ from ....plan.model import Plan
 from ....primitives.templates import fill
 from .conf import head
 from .given import is_dynamic, release_of, slurm_of
+from .imex import imex_pools
 from .settings import token_settings
 
 __all__ = ["install_text"]
@@ -29,6 +30,7 @@ def install_text(plan: Plan, files: list[str]) -> str:
         files=sorted(files),
         texts=sorted(name for name in files if name not in (*_ELSEWHERE, *nccl) and not name.endswith(".sh")),
         nccl_files=nccl,
+        imex=[pool.name for pool in imex_pools(plan)],
         tokens=tokens,
         jwt_plugin=" slurm-wlm-jwt-plugin" if tokens else "",
         munge_package=" munge" if munge else "",

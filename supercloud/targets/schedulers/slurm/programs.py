@@ -12,6 +12,7 @@ from .accounting import accounts_of, qos_of
 from .conf import head
 from .given import is_dynamic
 from .gres import accelerator_units, sliced_devices
+from .imex import imex_pools
 from .settings import SCRATCH
 
 __all__ = ["programs"]
@@ -42,7 +43,8 @@ def _program(plan: Plan, name: str, **values: object) -> File:
 
 def _facts(plan: Plan) -> Iterator[str]:
     """What each node must have: a row a pool, ``-`` for nothing."""
-    yield "# pool, start of host names, digits after it, accelerators, their device files, first number, RDMA devices"
+    yield "# pool, start of host names, digits after it, accelerators, device files, first number, RDMA devices, IMEX"
+    imex = [pool.name for pool in imex_pools(plan)]
     for pool in plan.pools:
         devices = pool.accelerator.devices if pool.accelerator else None
         count = pool.per_node if devices else 0
@@ -50,7 +52,8 @@ def _facts(plan: Plan) -> Iterator[str]:
             device for adapter in pool.machine.adapters if adapter.role == "compute" for device in adapter.devices
         ]
         row = (pool.name, pool.hosts.prefix, pool.hosts.width, count, devices.path if devices else "-",
-               devices.first if devices else 0, ",".join(adapters) if adapters and pool.fabrics else "-")  # fmt: skip
+               devices.first if devices else 0, ",".join(adapters) if adapters and pool.fabrics else "-",
+               "imex" if pool.name in imex else "-")  # fmt: skip
         yield " ".join(map(str, row))
 
 

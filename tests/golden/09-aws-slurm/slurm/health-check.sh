@@ -15,16 +15,16 @@ problems=()
 problem() { problems+=("$*"); }
 
 # The row of node-facts.txt that this host is one of; /etc/slurm/pool names the pool where host names do not.
-count=0 devices=- first=0 adapters=-
+count=0 devices=- first=0 adapters=- imex=-
 find_facts() {
     local pool prefix digits own
     own=$(cat "$here/pool" 2>/dev/null)
-    while read -r pool prefix digits count devices first adapters; do
+    while read -r pool prefix digits count devices first adapters imex; do
         [[ $pool == \#* ]] && continue
         [ "$pool" = "$own" ] && return
         [[ $node =~ ^"$prefix"[0-9]{$digits}$ ]] && return
     done <"$here/node-facts.txt"
-    count=0 devices=- first=0 adapters=-
+    count=0 devices=- first=0 adapters=- imex=-
 }
 
 check_devices() {
@@ -83,6 +83,14 @@ check_links() {
     done
 }
 
+# Without the service programs fail that share memory over NVLink between nodes; Slurm hands out its channels.
+check_imex() {
+    local state
+    [ "$imex" = imex ] && [ -d "$root/proc/driver/nvidia/gpus" ] || return
+    state=$(timeout 10 nvidia-imex-ctl -q 2>/dev/null)
+    [ "$state" = READY ] || problem "nvidia-imex is ${state:-not running}"
+}
+
 check_disks() {
     local used place
     while read -r used place; do
@@ -107,6 +115,7 @@ if [ "${1:-}" != quick ]; then
     check_nvidia_smi
     check_xids
     check_links
+    check_imex
     check_disks
 fi
 [ -n "${problems[*]}" ] || exit 0
