@@ -35,7 +35,7 @@ STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
 USERS='@{role_users}'
 TENANTS='yes'
-DIGEST=9b3ae1453dc083f94090887f6e51fd8cef30b3e7a381ac47bcb266a20c99e240
+DIGEST=abab5504dbc05e57f3c97629225befc0ff6efdd0ab609ce1732b9cc25baecd58
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
@@ -215,26 +215,31 @@ guard() {
 
 persist() { # before names are known and anybody may log in; again after whatever loads other rules
     local units=$root/etc/systemd/system
+    # these replace whole rule sets. PartOf= is limited to stop and restart: a reload (Debian's of nftables begins with "flush
+    # ruleset") and a start after a stop need ReloadPropagatedFrom= and WantedBy=
+    local loaders="nftables.service iptables.service ip6tables.service netfilter-persistent.service"
     mkdir -p "$units"
     cat >"$units/supercloud-metadata.service" <<UNIT
 [Unit]
 Description=The metadata service of the cloud is for root
 DefaultDependencies=no
-After=local-fs.target nftables.service iptables.service ip6tables.service netfilter-persistent.service firewalld.service ufw.service
+After=local-fs.target $loaders firewalld.service ufw.service
 Before=ssh.service sshd.service systemd-user-sessions.service slurmd.service shutdown.target
 Conflicts=shutdown.target
-PartOf=nftables.service iptables.service netfilter-persistent.service
+PartOf=$loaders
+ReloadPropagatedFrom=$loaders
 [Service]
 Type=oneshot
 RemainAfterExit=yes
 ExecStart=$root/opt/supercloud/metadata.sh
+ExecReload=$root/opt/supercloud/metadata.sh
 [Install]
-WantedBy=multi-user.target
+WantedBy=multi-user.target $loaders
 RequiredBy=systemd-user-sessions.service slurmd.service
 UNIT
     systemctl daemon-reload
     systemctl enable -q supercloud-metadata
-    # a restart of other rule sets restarts it, once it runs; waiting for those could hold up the boot that this is part of
+    # a start, restart or reload of other rule sets runs it again; waiting for those could hold up the boot that this is part of
     systemctl start --no-block supercloud-metadata
 }
 
