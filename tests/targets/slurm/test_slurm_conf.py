@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -304,3 +306,36 @@ def test_every_block_of_install_names_its_hosts(name: str) -> None:
     lines = guide.splitlines()
     fences = [number for number, line in enumerate(lines) if line.startswith("```")][::2]
     assert fences and all(re.fullmatch(r"On \*\*.+\*\*:", lines[number - 2]) for number in fences)
+
+
+_HOST = """
+command_not_found_handle() { cat >/dev/null; }  # daemons, package managers and other hosts
+install() { [ "$1" != -d ] || mkdir -p "${@: -1}"; }
+openssl() { local word; for word; do [[ $word != */slurm-keys/* ]] || : >"$word"; done; }
+set -e
+"""
+
+
+@pytest.mark.parametrize("mask", ["022", "077"])
+def test_blocks_of_install_run_in_one_shell_leave_files_that_daemons_read(mask: str, tmp_path: Path) -> None:
+    """A umask set for keys does not stay: MariaDB would skip its file in silence. Paths are below a folder of ours."""
+    guide = render(variant("25.11", "tenants"), "slurm")["INSTALL.md"]
+    script = "".join(re.findall(r"^```sh\n(.*?)^```$", guide, re.M | re.S))
+    script = re.sub(r"(?<![\w.$}*])/(?=(etc|root|var|usr/local|usr/sbin)/)", f"{tmp_path}/", script)
+    for folder in ("root/slurm", "etc/mysql/mariadb.conf.d", "etc/default", "etc/nginx/conf.d", "etc/cron.d",
+                   "etc/slurm", "etc/pam.d", "bin"):  # fmt: skip
+        (tmp_path / folder).mkdir(parents=True)
+    for name in ("awk", "cat", "chmod", "dd", "mkdir", "rm"):
+        found = shutil.which(name)
+        assert found
+        (tmp_path / "bin" / name).symlink_to(found)
+    for file in ("root/login-hosts", "etc/hosts", "etc/slurm/accounts.sh", "etc/slurm/health-check.sh"):
+        (tmp_path / file).write_text("#!/bin/bash\n")
+        (tmp_path / file).chmod(0o755)
+    done = subprocess.run(["/bin/bash", "-c", f"umask {mask}{_HOST}{script}umask"], capture_output=True, text=True,
+                          env={"PATH": f"{tmp_path}/bin"}, stdin=subprocess.DEVNULL, timeout=60)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == f"0{mask}"
+    assert (tmp_path / "etc/mysql/mariadb.conf.d/90-slurm.cnf").stat().st_mode & 0o777 == 0o644
+    keys = list((tmp_path / "root/slurm-keys").iterdir())
+    assert keys and all(key.stat().st_mode & 0o077 == 0 for key in keys)

@@ -430,14 +430,16 @@ def test_weka_reads_no_resources_that_others_could_have_put_there(bundle: Bundle
 @pytest.mark.parametrize("refused", [False, True])
 def test_weka_does_not_keep_the_password_of_every_new_cluster(bundle: Bundle, tmp_path: Path, refused: bool) -> None:
     (tmp_path / "weka").write_text(
-        '#!/bin/bash\ncase "$*" in "user passwd"*) echo "$@" >>"$LOG"; exit $REFUSED ;; esac\n'
+        '#!/bin/bash\necho "$@" >>"$LOG"; case "$*" in "user passwd"*) exit $REFUSED ;; esac\n'
     )
     (tmp_path / "weka").chmod(0o755)
     (tmp_path / "cluster.sh").write_text(bundle["fast/cluster.sh"])
     log = tmp_path / "log"
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "LOG": str(log), "REFUSED": str(int(refused))}
     done = subprocess.run(["bash", tmp_path / "cluster.sh"], env=environment, capture_output=True, text=True)
-    assert (
-        log.read_text() == "user passwd --username admin --current-password admin\n"
-    )  # the new one is on no command line
+    create, wait, change, *others = log.read_text().splitlines()
+    assert create.startswith("cluster create ") and wait == "user login admin admin"
+    assert change == "user passwd --username admin --current-password admin", "the new one is on no command line"
+    assert bool(others) != refused, "nothing is made of a cluster that anybody may change"
+    assert not others or others[0] == "user login admin", "its session ended with the password"
     assert done.returncode == int(refused) and ("still that of every new cluster" in done.stderr) == refused

@@ -7,6 +7,19 @@ hosts=()
 for number in $(seq 1 8); do hosts+=("$(printf 'fast-backend-%04d-storage' "$number")"); done
 
 weka cluster create "${hosts[@]}"
+
+# Every new cluster has the user admin with the password admin, so that is changed before anything else. The new one is asked
+# for, twice (the second time for the commands below), so that no list of processes shows it.
+for _ in $(seq 1 60); do
+    ! weka user login admin admin >/dev/null 2>&1 || break # the cluster answers
+    sleep 2
+done
+if ! weka user passwd --username admin --current-password admin; then
+    echo "the password of admin is still that of every new cluster: change it with 'weka user passwd' now" >&2
+    exit 1
+fi
+weka user login admin
+
 weka cluster update --cluster-name=fast --data-drives=5 --parity-drives=2
 weka cluster hot-spare 1
 devices=(/dev/nvme0n1 /dev/nvme1n1 /dev/nvme2n1 /dev/nvme3n1 /dev/nvme4n1 /dev/nvme5n1 /dev/nvme6n1 /dev/nvme7n1 /dev/nvme8n1 /dev/nvme9n1 /dev/nvme10n1 /dev/nvme11n1 /dev/nvme12n1 /dev/nvme13n1 /dev/nvme14n1 /dev/nvme15n1 /dev/nvme16n1 /dev/nvme17n1 /dev/nvme18n1 /dev/nvme19n1 /dev/nvme20n1 /dev/nvme21n1 /dev/nvme22n1 /dev/nvme23n1)
@@ -19,9 +32,3 @@ done
 weka cluster start-io
 weka fs group create default
 weka fs create fast default 1048576GiB
-
-# Every new cluster has the user admin with the password admin. The new one is asked for, so that no list of processes shows it.
-if ! weka user passwd --username admin --current-password admin; then
-    echo "the password of admin is still that of every new cluster: change it with 'weka user passwd' now" >&2
-    exit 1
-fi
