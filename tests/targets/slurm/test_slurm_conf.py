@@ -281,3 +281,10 @@ def test_every_block_of_install_names_its_hosts(name: str) -> None:
     lines = guide.splitlines()
     fences = [number for number, line in enumerate(lines) if line.startswith("```")][::2]
     assert fences and all(re.fullmatch(r"On \*\*.+\*\*:", lines[number - 2]) for number in fences)
+
+
+def test_values_are_read_as_they_stand() -> None:
+    """As squeue 22.05 reads a file: it drops a bare backslash, and one at the end of a line joins the next line."""
+    lines = Lines(Catalog().slurm("22.05"))
+    options = {"PluginDir": "/no such\\", "Prolog": "\\#a", "Epilog": "/a#b"}
+    assert lines.settings("slurm", options) == ['PluginDir="/no such\\\\"', "Prolog=\\\\\\#a", "Epilog=/a\\#b"]
