@@ -7,6 +7,7 @@ overlay folder has the same layout: a new file adds a thing, a file of a known n
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -114,18 +115,39 @@ def _names(folder: Path) -> frozenset[str]:
     return frozenset(path.stem for path in folder.glob("*.yaml")) if folder.is_dir() else frozenset()
 
 
+def _check_overlay(overlay: Path) -> None:
+    """Raise :class:`CatalogError` for a folder that holds others than those of kinds.
+
+    A spec of somebody else may name any folder: of its contents only names are shown that resemble a kind.
+    """
+    try:
+        if not overlay.is_dir():
+            raise CatalogError(f"the catalog overlay {str(overlay)!r} is no folder")
+        strange = sorted(item.name for item in overlay.iterdir() if item.name not in KINDS and item.is_dir())
+    except (OSError, ValueError) as error:  # ValueError: a path with a null character
+        if isinstance(error, CatalogError):
+            raise
+        problem = getattr(error, "strerror", None) or "this is no path of a folder"
+        raise CatalogError(f"the catalog overlay {str(overlay)!r} cannot be read: {problem}") from None
+    if not strange:
+        return
+    shown = [name for name in strange if difflib.get_close_matches(name[:80].lower(), KINDS, cutoff=0.7)][:_SHOWN]
+    others = len(strange) - len(shown)
+    more = f"{others} {'other ' if shown else ''}folder{'s' if others > 1 else ''} here" if others else ""
+    names = ", ".join([*map(repr, shown), *([more] if more else [])])
+    said = f"the catalog has no kind {names}" if shown else f"{names} {'are' if others > 1 else 'is'} of no kind"
+    raise CatalogError(f"{overlay}: {said}; kinds are {', '.join(KINDS)}")
+
+
+_SHOWN = 5  # folders of an overlay that are named
+
+
 class Catalog:
     """What the world offers, with overlays in order: a later folder wins."""
 
     def __init__(self, overlays: Sequence[Path] = ()):
         for overlay in overlays:
-            if not overlay.is_dir():
-                raise CatalogError(f"the catalog overlay {str(overlay)!r} is no folder")
-            strange = sorted(item.name for item in overlay.iterdir() if item.is_dir() and item.name not in KINDS)
-            if strange:
-                raise CatalogError(
-                    f"{overlay}: the catalog has no kind {', '.join(map(repr, strange))}; kinds are {', '.join(KINDS)}"
-                )
+            _check_overlay(overlay)
         self._layers = (_DATA, *overlays)
         self._read: dict[tuple[str, str], Fact] = {}
 

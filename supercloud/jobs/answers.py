@@ -66,6 +66,8 @@ def parsed(data: str | bytes, shape: Shape, source: str) -> Any:
     except (ValueError, RecursionError) as error:
         text = data if isinstance(data, str) else data.decode(errors="replace")
         raise EngineError(f"{source} answers what is not JSON: {error}: {text[:80]!r}") from None
+    except MemoryError:
+        raise EngineError(f"{source}: the memory does not hold its answer of {len(data):,} bytes") from None
     return checked(value, shape, source)
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-import subprocess
 
 from pydantic import ValidationError
 
 from ..errors import EngineError
 from ..spec.fleet import Connection
+from . import bounded
+from .bounded import Limits
+from .engine import Unsure
 
 __all__ = ["reached"]
 
-_PATIENCE = 120  # seconds; state may lie in a bucket far away
+_LIMITS = Limits(2**20, 120)  # an output of a few words; state may lie in a bucket far away
 
 
 def reached(connection: Connection) -> Connection:
@@ -24,12 +26,12 @@ def reached(connection: Connection) -> Connection:
         return connection
     asked = ["pulumi", "stack", "output", "connection", "--json", "--stack", connection.stack]
     try:
-        answer = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=_PATIENCE)
-    except (OSError, subprocess.TimeoutExpired) as error:
+        answer = bounded.run(asked, None, _LIMITS, _LIMITS.seconds, asked[0])
+    except (OSError, Unsure) as error:
         raise EngineError(f"stack {connection.stack}: {' '.join(asked)}: {error}; is Pulumi installed?") from None
     if answer.returncode:
         raise EngineError(
-            f"stack {connection.stack}: {answer.stderr.strip() or answer.stdout.strip()}; "
+            f"stack {connection.stack}: {_text(answer.stderr) or _text(answer.stdout)}; "
             f"is it the whole name (organization/project/stack), and are you logged in?"
         )
     try:
@@ -39,3 +41,7 @@ def reached(connection: Connection) -> Connection:
     except (TypeError, ValueError, RecursionError) as error:
         problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
         raise EngineError(f"stack {connection.stack}: its output 'connection' is no connection: {problem}") from None
+
+
+def _text(printed: bytes) -> str:
+    return printed.decode(errors="replace").strip()

@@ -5,16 +5,21 @@ A redirect would carry the credential to another host, or from https to http; a 
 
 from __future__ import annotations
 
+import http.client
+import io
 import ipaddress
 import logging
 import os
+import urllib.error
 import urllib.request
-from functools import cache
+from functools import cache, partial
 from http.client import HTTPMessage
 from typing import IO, Any
 from urllib.parse import urlsplit
 
 from ..errors import EngineError
+from . import bounded
+from .bounded import ANSWER, Deadline, Limits
 
 __all__ = ["PROXY", "send", "warn_of_plain"]
 
@@ -30,14 +35,72 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
                           "of the service itself, as --via or under connect:")  # fmt: skip
 
 
-def send(request: urllib.request.Request, patience: float) -> Any:
-    """Send a request and return the response; raises as :func:`urllib.request.urlopen` does.
+def send(request: urllib.request.Request, patience: float, limits: Limits = ANSWER) -> bytes:
+    """Send a request and return the answer; raises as :func:`urllib.request.urlopen` does.
 
-    Redirects raise :class:`EngineError`. A proxy is used only where ``SUPERCLOUD_PROXY`` names one.
+    ``patience`` is for how many seconds nothing may come. An answer beyond ``limits`` raises :class:`Unsure`, a
+    redirect :class:`EngineError`. Of an error (:class:`urllib.error.HTTPError`) only the beginning can be read. A
+    proxy is used only where ``SUPERCLOUD_PROXY`` names one.
     """
     proxy = os.environ.get(PROXY, "")
     handler = urllib.request.ProxyHandler({"http": proxy, "https": proxy} if proxy else {})
-    return urllib.request.build_opener(handler, _NoRedirects).open(request, timeout=patience)
+    with bounded.Deadline(limits.seconds) as deadline:
+        opener = urllib.request.build_opener(handler, _NoRedirects, _Http(deadline), _Https(deadline))
+        try:
+            with opener.open(request, timeout=patience) as response:
+                data = bounded.read(response.read, limits.size, request.full_url)
+                if response.length:  # reading in pieces does not look for what is missing at the end
+                    raise http.client.IncompleteRead(b"", response.length)
+        except urllib.error.HTTPError as error:
+            with error:
+                reason = _beginning(error)
+            deadline.check(request.full_url)
+            raise urllib.error.HTTPError(error.url, error.code, error.msg, error.hdrs, io.BytesIO(reason)) from None
+        except (OSError, ValueError, http.client.HTTPException):
+            deadline.check(request.full_url)
+            raise
+        deadline.check(request.full_url)
+        return data
+
+
+def _beginning(error: urllib.error.HTTPError) -> bytes:
+    try:
+        return error.read(bounded.REASON)
+    except (OSError, ValueError, http.client.HTTPException):
+        return b""
+
+
+class _Http(urllib.request.HTTPHandler):
+    """Connections that end by a deadline."""
+
+    def __init__(self, deadline: Deadline):
+        super().__init__()
+        self.deadline = deadline
+
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(partial(_connection, http.client.HTTPConnection, self.deadline), req)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    """The same with TLS."""
+
+    def __init__(self, deadline: Deadline):
+        super().__init__()
+        self.deadline = deadline
+
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(partial(_connection, http.client.HTTPSConnection, self.deadline), req)
+
+
+def _connection(kind: type[http.client.HTTPConnection], deadline: Deadline, host: str,
+                **settings: Any) -> http.client.HTTPConnection:  # fmt: skip
+    class Watched(kind):  # type: ignore[misc, valid-type]
+        def connect(self) -> None:
+            super().connect()
+            deadline.watch(self.sock)
+
+    made: http.client.HTTPConnection = Watched(host, **settings)
+    return made
 
 
 @cache

@@ -62,6 +62,18 @@ def test_overlay_with_a_strange_folder(tmp_path: Path) -> None:
         Catalog([tmp_path])
 
 
+def test_names_in_a_folder_that_is_no_overlay_are_not_shown(tmp_path: Path) -> None:
+    for name in ("customer-acme", ".ssh", "machine"):
+        (tmp_path / name).mkdir()
+    with pytest.raises(CatalogError, match="no kind 'machine', 2 other folders here; kinds are") as caught:
+        Catalog([tmp_path])
+    assert "acme" not in str(caught.value) and "ssh" not in str(caught.value)
+    (tmp_path / "machine").rmdir()
+    with pytest.raises(CatalogError, match="2 folders here are of no kind; kinds are") as caught:
+        Catalog([tmp_path])
+    assert "acme" not in str(caught.value) and "ssh" not in str(caught.value)
+
+
 def test_overlay_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(CatalogError, match="is no folder"):
         Catalog([tmp_path / "nowhere"])

@@ -62,6 +62,18 @@ def slurm_option_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )  # fmt: skip
 
 
+def slurm_option_value(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A value with a quote: slurm.conf knows no way to write one, what stands behind it is read as further keys."""
+    for slurm, _ in slurm_of(plan):
+        for key, value in slurm.options.items():
+            if '"' in value:
+                yield Finding(
+                    "slurm-option-value", "error", f"scheduler.options.{key}",
+                    f"{value!r} has a quotation mark, which slurm.conf cannot hold within a value",
+                    "leave it out: values with spaces are put in quotation marks when they are rendered",
+                )  # fmt: skip
+
+
 def slurm_auth(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A way of trust the release does not have."""
     for slurm, release in slurm_of(plan):
@@ -221,6 +233,7 @@ CHECKS = (
     slurm_metrics,
     slurm_mig,
     slurm_option_unknown,
+    slurm_option_value,
     slurm_topology,
     slurm_topology_choice,
     slurm_topology_lost,

@@ -339,3 +339,10 @@ def test_blocks_of_install_run_in_one_shell_leave_files_that_daemons_read(mask: 
     assert (tmp_path / "etc/mysql/mariadb.conf.d/90-slurm.cnf").stat().st_mode & 0o777 == 0o644
     keys = list((tmp_path / "root/slurm-keys").iterdir())
     assert keys and all(key.stat().st_mode & 0o077 == 0 for key in keys)
+
+
+def test_values_are_read_as_they_stand() -> None:
+    """As squeue 22.05 reads a file: it drops a bare backslash, and one at the end of a line joins the next line."""
+    lines = Lines(Catalog().slurm("22.05"))
+    options = {"PluginDir": "/no such\\", "Prolog": "\\#a", "Epilog": "/a#b"}
+    assert lines.settings("slurm", options) == ['PluginDir="/no such\\\\"', "Prolog=\\\\\\#a", "Epilog=/a\\#b"]

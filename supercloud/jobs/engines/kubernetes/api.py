@@ -15,14 +15,13 @@ from urllib.parse import urlencode
 from ....errors import EngineError
 from ...answers import parsed
 from ...engine import Unsure
-from . import shapes
+from . import connection, shapes
 
 __all__ = ["Api", "Cluster", "Refusal", "Transport"]
 
 Json = dict[str, Any]
 
 _PAGE = 500  # objects in one answer, what kubectl takes too
-_PATIENCE = 60.0  # seconds
 _CONNECTIONS = 16
 
 
@@ -54,29 +53,18 @@ class Cluster:
             _ = self._client
 
     def send(self, method: str, path: str, body: bytes | None, kind: str) -> tuple[int, bytes]:
-        """Every request may be repeated (objects have names of their own), so a connection that broke is no end."""
-        from urllib3 import Retry
-        from urllib3.exceptions import HTTPError, NewConnectionError
+        """Every request may be repeated (objects have names of their own), so a connection that broke is no end.
 
+        It goes to the server of the kubeconfig and nowhere else: a redirect is an error, as its body is a whole job.
+        """
         client = self._client
         headers = {"Accept": "application/json, */*", "User-Agent": "supercloud"}
         if body is not None:
             headers["Content-Type"] = kind
         with self._lock:  # asking may run a plugin that fetches a new token
             headers |= {item["key"]: item["value"] for item in client.configuration.auth_settings().values()}
-        # a server that is busy says when to come back
-        retries = Retry(total=4, backoff_factor=0.2, status_forcelist=(429, 503), allowed_methods=None,
-                        raise_on_status=False)  # fmt: skip
-        try:
-            answer = client.rest_client.pool_manager.request(
-                method, f"{client.configuration.host}{path}", body=body, headers=headers, timeout=_PATIENCE,
-                retries=retries,
-            )  # fmt: skip
-        except HTTPError as error:
-            cause = getattr(error, "reason", None) or error
-            said = f"{client.configuration.host} is not reached: {cause}; try: kubectl cluster-info"
-            raise (EngineError if isinstance(cause, NewConnectionError) else Unsure)(said) from None
-        return int(answer.status), bytes(answer.data)
+        url = f"{client.configuration.host}{path}"
+        return connection.send(client.rest_client.pool_manager, method, url, body, headers)
 
     @cached_property
     def _client(self) -> Any:

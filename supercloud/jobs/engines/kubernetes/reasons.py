@@ -32,7 +32,7 @@ def queue_reason(workload: Json | None, label: str = "") -> str:
         return "Kueue has not looked at it yet"
     if workload.get("spec", {}).get("active") is False:
         return "its workload is deactivated; an administrator holds it"
-    found = {item["type"]: item for item in workload.get("status", {}).get("conditions") or ()}
+    found = {item.get("type"): item for item in workload.get("status", {}).get("conditions") or ()}
     reserved = found.get("QuotaReserved", {})
     said = str(reserved.get("message", "")) if reserved.get("status") == "False" else ""
     evicted = found.get("Evicted", {})
@@ -77,7 +77,7 @@ def group_reason(group: Json | None) -> str:
     if group is None:
         return "Volcano has not looked at it yet"
     for found in group.get("status", {}).get("conditions") or ():
-        if (found["type"], found["status"]) == ("Unschedulable", "True") and found.get("message"):
+        if (found.get("type"), found["status"]) == ("Unschedulable", "True") and found.get("message"):
             return f"the nodes it needs are not free; Volcano says: {found['message']}"
     return "it waits for its turn"
 

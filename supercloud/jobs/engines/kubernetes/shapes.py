@@ -22,7 +22,8 @@ _SPEC: dict[str, Any] = {
     "replicatedJobs": [{"template": Needed(OBJECT)}],
 }  # fmt: skip
 _STATUS: dict[str, Any] = {
-    "conditions": [{"type": Needed(TEXT), "status": Needed(TEXT), "lastTransitionTime": TEXT}],
+    # jobs of Volcano have conditions with a status only
+    "conditions": [{"type": TEXT, "status": Needed(TEXT), "lastTransitionTime": TEXT}],
     "containerStatuses": [{"state": {"terminated": {"exitCode": Needed(NUMBER)}}}],
     "replicatedJobsStatus": [{"ready": NUMBER, "succeeded": NUMBER, "active": NUMBER}],
     "schedulingStats": {"evictions": [{"count": NUMBER}]},

@@ -47,7 +47,7 @@ def status_of(jobset: Json, workload: Json | None, jobs: Sequence[Json], pods: S
 def condition(item: Json, kind: str, value: str = "True") -> Json | None:
     """A condition of an object that has this value."""
     for found in item.get("status", {}).get("conditions") or ():
-        if found["type"] == kind and found["status"] == value:
+        if found.get("type") == kind and found["status"] == value:
             return dict(found)
     return None
 

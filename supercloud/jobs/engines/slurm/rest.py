@@ -71,8 +71,7 @@ class Rest:
         headers = {"X-SLURM-USER-NAME": user_of(said), "X-SLURM-USER-TOKEN": said, "Content-Type": "application/json",
                    "Accept": "application/json"}  # fmt: skip
         try:
-            with web.send(urllib.request.Request(url, data, headers, method=method), _PATIENCE) as response:
-                text = response.read()
+            text = web.send(urllib.request.Request(url, data, headers, method=method), _PATIENCE)
         except urllib.error.HTTPError as error:
             with error:
                 if error.code == 404 and missing is None:

@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from ....errors import EngineError
+from ... import bounded
 from ...engine import Unsure
 
 __all__ = ["Answer", "Here", "Runner", "Ssh", "not_here"]
 
-# Seconds. Without a controller Slurm's own commands try for two minutes; who only asks can ask again, and others wait.
-_PATIENCE, _QUESTION = 120, 30
+# Seconds without a word. Without a controller Slurm's own commands try for two minutes; who only asks can ask again,
+# and others wait. The database of a large site looks through millions of jobs for minutes.
+_PATIENCE, _QUESTION, _SEARCH = 120, 30, 600
 # What ssh says when it never got as far as running anything.
 _NOT_REACHED = ("Connection refused", "Could not resolve hostname", "Permission denied", "Host key verification failed",
                 "No route to host", "Network is unreachable", "Connection timed out during banner exchange",
@@ -44,7 +46,7 @@ class Here:
 
     def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> Answer:
         """Its exit code and what it printed; :class:`Unsure` when it does not end."""
-        done = _run(argv, stdin, _patience(argv, stdin))
+        done = _run(argv, stdin, _silence(argv, stdin))
         return Answer(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
 
 
@@ -68,7 +70,7 @@ class Ssh:
 
     def raw(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> subprocess.CompletedProcess[bytes]:
         """The same, as bytes."""
-        done = _run(self.argv(argv), stdin, _patience(argv, stdin))
+        done = _run(self.argv(argv), stdin, _silence(argv, stdin))
         if done.returncode == 255:  # ssh's own
             said = (done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]
             error = f"{self.host} is not reached by ssh: {said}; try: ssh {self.host} true"
@@ -109,20 +111,16 @@ def not_here(program: str) -> str:
     )
 
 
-def _patience(argv: Sequence[str], stdin: IO[bytes] | None) -> int:
-    """A submission may take its time, and so may a search of the accounts."""
-    return _PATIENCE if stdin or "sacct" in argv else _QUESTION
+def _silence(argv: Sequence[str], stdin: IO[bytes] | None) -> int:
+    """A submission may take its time; a search of the accounts prints nothing before the database has found all."""
+    return _SEARCH if "sacct" in argv else _PATIENCE if stdin else _QUESTION
 
 
-def _run(argv: Sequence[str], stdin: IO[bytes] | None, patience: int) -> subprocess.CompletedProcess[bytes]:
+def _run(argv: Sequence[str], stdin: IO[bytes] | None, silence: int) -> subprocess.CompletedProcess[bytes]:
     try:
-        return subprocess.run(
-            argv, stdin=stdin or subprocess.DEVNULL, capture_output=True, timeout=patience, check=False
-        )
+        return bounded.run(argv, stdin, bounded.ANSWER, silence, _program(argv))
     except FileNotFoundError:
         raise EngineError(not_here(argv[0])) from None
-    except subprocess.TimeoutExpired:
-        raise Unsure(f"{_program(argv)} did not answer for {patience} s") from None
 
 
 def _program(argv: Sequence[str]) -> str:

@@ -67,7 +67,8 @@ class Lines:
 def _text(value: str | int) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    text = str(value).replace("#", r"\#")  # a bare # begins a comment
+    # a bare # begins a comment, a bare \ is dropped, and at the end of a line it joins the next one
+    text = str(value).replace("\\", r"\\").replace("#", r"\#")
     return f'"{text}"' if not text or " " in text else text
 
 

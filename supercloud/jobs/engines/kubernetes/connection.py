@@ -1,0 +1,94 @@
+"""One request to an API server over the official client's connections: not redirected, of bounded size and time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from contextlib import closing
+from functools import cache
+from typing import Any
+from urllib.parse import urlsplit
+
+from ....errors import EngineError
+from ... import bounded
+from ...bounded import ANSWER, Deadline, Limits
+from ...engine import Unsure
+
+__all__ = ["send"]
+
+_PATIENCE = 60.0  # seconds in which nothing comes
+_PAUSES = (0.0, 0.4, 0.8, 1.6)  # seconds before it is tried again
+_LONGEST_PAUSE = 30.0  # seconds that a busy server may ask for; API servers ask for one
+_BUSY = (429, 503)
+
+
+def send(pools: Any, method: str, url: str, body: bytes | None, headers: Mapping[str, str],
+         limits: Limits = ANSWER) -> tuple[int, bytes]:  # fmt: skip
+    """HTTP status and body; :class:`EngineError` when it was not sent, :class:`Unsure` when nobody knows.
+
+    ``pools`` is a pool manager of urllib3. Servers that are busy and connections that break are tried again.
+    """
+    from urllib3.exceptions import HTTPError, NewConnectionError
+
+    host = "{0.scheme}://{0.netloc}".format(urlsplit(url))
+    with Deadline(limits.seconds) as deadline:
+        _watch(pools.connection_from_url(url), deadline)
+        for time_left in (*_PAUSES, None):
+            try:
+                # the retries of urllib3 itself read an answer to its end, follow redirects, and wait as long as told
+                answer = pools.request(method, url, body=body, headers=headers, timeout=_PATIENCE, retries=False,
+                                       redirect=False, preload_content=False)  # fmt: skip
+                with closing(answer):  # closes what was not read; one that was read whole has given its connection back
+                    if time_left is None or answer.status not in _BUSY:
+                        return int(answer.status), _body(answer, method, host, limits, deadline)
+                    pause = _asked_pause(answer.headers) or time_left
+            except HTTPError as error:
+                deadline.check(host)
+                if time_left is None:
+                    said = f"{host} is not reached: {error}; try: kubectl cluster-info"
+                    raise (EngineError if isinstance(error, NewConnectionError) else Unsure)(said) from None
+                pause = time_left
+            deadline.wait(pause)
+            deadline.check(host)
+    raise AssertionError
+
+
+def _body(answer: Any, method: str, host: str, limits: Limits, deadline: Deadline) -> bytes:
+    if 300 <= answer.status <= 399:
+        raise EngineError(f"{host} redirects {method} to {str(answer.headers.get('Location', ''))[:200]}; nothing is "
+                          "sent there: give the address of the API server itself in the kubeconfig")  # fmt: skip
+    if not 200 <= answer.status <= 299:
+        data = answer.read(bounded.REASON)
+    else:
+        data = bounded.read(answer.read, limits.size, host)
+    deadline.check(host)
+    return bytes(data)
+
+
+def _asked_pause(headers: Mapping[str, str]) -> float:
+    """Seconds that a busy server asks to wait; 0 where it gives no number."""
+    said = headers.get("Retry-After", "")
+    return min(float(said), _LONGEST_PAUSE) if said.isascii() and said.isdigit() else 0.0
+
+
+_asking = threading.local()
+
+
+def _watch(pool: Any, deadline: Deadline) -> None:
+    """Let the connections of a pool be shut down at the deadline of the thread that reads from them."""
+    _asking.deadline = deadline
+    if not hasattr(pool.ConnectionCls, "is_watched"):
+        pool.ConnectionCls = _watched(pool.ConnectionCls)
+
+
+@cache
+def _watched(kind: Any) -> Any:
+    class Watched(kind):  # type: ignore[misc]
+        is_watched = True
+
+        def getresponse(self, *more: Any, **settings: Any) -> Any:
+            if self.sock is not None:
+                _asking.deadline.watch(self.sock)
+            return super().getresponse(*more, **settings)
+
+    return Watched

@@ -1,0 +1,184 @@
+"""Services and commands whose answers have no end, come byte by byte, or send on to another host."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import urllib3
+
+from supercloud.errors import EngineError
+from supercloud.jobs import bounded, web
+from supercloud.jobs.bounded import Limits
+from supercloud.jobs.engine import Unsure
+from supercloud.jobs.engines.kubernetes import connection
+
+SMALL = Limits(10_000_000, 600)
+SHORT = Limits(10_000_000, 0.3)
+
+
+@dataclass
+class Service:
+    """A server that answers every request with what it is told to, and notes what it got."""
+
+    answer: Callable[[http.server.BaseHTTPRequestHandler], None]
+    address: str = ""
+    seen: list[tuple[str, bytes]] = field(default_factory=list)
+
+
+@contextlib.contextmanager
+def serving(answer: Callable[[Any], None]) -> Iterator[Service]:
+    service = Service(answer)
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+        def do_GET(self) -> None:
+            self.close_connection = True
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            service.seen.append((self.command, body))
+            with contextlib.suppress(OSError):
+                service.answer(self)
+
+        do_POST = do_GET
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    service.address = f"http://127.0.0.1:{server.server_port}"
+    try:
+        yield service
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def endless(status: int, chunk: bytes) -> Callable[[Any], None]:
+    def answer(handler: Any) -> None:
+        handler.send_response(status)
+        handler.send_header("Transfer-Encoding", "chunked")
+        handler.end_headers()
+        while True:
+            handler.wfile.write(b"%x\r\n%s\r\n" % (len(chunk), chunk))
+            time.sleep(0 if len(chunk) > 1 else 0.01)
+
+    return answer
+
+
+def dripping(before: bytes) -> Callable[[Any], None]:
+    """One byte after the other: of a header, of the size of a chunk, of contents without a length."""
+
+    def answer(handler: Any) -> None:
+        handler.wfile.write(before)
+        while True:
+            handler.wfile.write(b"1")
+            time.sleep(0.01)
+
+    return answer
+
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+DRIPS = {"header": HEAD + b"A: ", "size of a chunk": HEAD + b"Transfer-Encoding: chunked\r\n\r\n",
+         "contents": HEAD + b"\r\n", "known length": HEAD + b"Content-Length: 1000000\r\n\r\n"}  # fmt: skip
+
+
+def by_urllib(method: str, url: str, limits: Limits) -> bytes:
+    return web.send(urllib.request.Request(url, b"{}" if method == "POST" else None, method=method), 60, limits)
+
+
+def by_urllib3(method: str, url: str, limits: Limits) -> bytes:
+    with urllib3.PoolManager() as pools:
+        return connection.send(pools, method, url, b"{}" if method == "POST" else None, {}, limits)[1]
+
+
+CLIENTS = pytest.mark.parametrize("send", [by_urllib, by_urllib3])
+Send = Callable[[str, str, Limits], bytes]
+
+
+@CLIENTS
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_an_endless_answer_is_given_up_at_its_largest_size(send: Send, method: str) -> None:
+    with serving(endless(200, b"[" * 2**20)) as service, pytest.raises(Unsure, match="more than 10,000,000 bytes"):
+        send(method, service.address, SMALL)
+
+
+@CLIENTS
+def test_of_an_endless_error_the_beginning_is_read(send: Send) -> None:
+    with serving(endless(500, b" " * 2**20)) as service:
+        try:
+            assert len(send("GET", service.address, SMALL)) == bounded.REASON
+        except urllib.error.HTTPError as error:
+            assert len(error.read()) == bounded.REASON
+    with serving(endless(500, b" ")) as service, pytest.raises(Unsure, match="no end"):
+        send("GET", service.address, SHORT)
+
+
+@CLIENTS
+@pytest.mark.parametrize("before", DRIPS.values(), ids=DRIPS)
+def test_an_answer_that_comes_byte_by_byte_ends_at_the_deadline(send: Send, before: bytes) -> None:
+    with serving(dripping(before)) as service, pytest.raises(Unsure, match=r"no end after 0\.3 s"):
+        send("POST", service.address, SHORT)
+
+
+@CLIENTS
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_nothing_is_sent_where_a_redirect_leads(send: Send, status: int) -> None:
+    def answer(handler: Any) -> None:
+        handler.send_response(status)
+        handler.send_header("Location", other.address)
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    with serving(lambda handler: None) as other, serving(answer) as service:
+        for method in ("GET", "POST"):
+            with pytest.raises(EngineError, match=f"redirects.* to {other.address}"):
+                send(method, service.address, SMALL)
+        assert not other.seen and len(service.seen) == 2
+
+
+def test_a_busy_server_and_a_connection_that_breaks_are_tried_again() -> None:
+    def answer(handler: Any) -> None:
+        number = len(service.seen)
+        handler.send_response(429 if number == 1 else 200)
+        handler.send_header("Content-Length", "2" if number != 2 else "200")
+        handler.end_headers()
+        handler.wfile.write(b"{}")
+
+    with serving(answer) as service:
+        assert by_urllib3("GET", service.address, SMALL) == b"{}"
+        assert len(service.seen) == 3
+
+
+def printed(program: str, limits: Limits, silence: float = 600) -> bytes:
+    return bounded.run([sys.executable, "-c", program], None, limits, silence, "squeue").stdout
+
+
+def test_commands_that_print_without_end_or_wait_are_ended() -> None:
+    with pytest.raises(Unsure, match="squeue: its answer has more than"):
+        printed("import sys\nwhile True: sys.stdout.write('x' * 65536)", SMALL)
+    with pytest.raises(Unsure, match="squeue: its answer has more than"):
+        printed("import sys\nwhile True: sys.stderr.write('x' * 65536)", SMALL)
+    with pytest.raises(Unsure, match=r"squeue did not answer for 0\.3 s"):
+        printed("import time\nwhile True: print(1, flush=True); time.sleep(0.01)", SHORT)
+    with pytest.raises(Unsure, match=r"squeue did not answer for 0\.2 s"):
+        printed("import time; time.sleep(600)", SMALL, 0.2)
+    with pytest.raises(Unsure, match=r"squeue did not answer for 0\.2 s"):
+        printed("import os, time; os.close(1); os.close(2); time.sleep(600)", SMALL, 0.2)
+
+
+def test_a_large_answer_of_a_command_is_read_whole() -> None:
+    large = printed("import sys\nfor _ in range(90): sys.stdout.write('x' * 100_000)\nsys.stderr.write('e')", SMALL)
+    assert len(large) == 9_000_000
