@@ -131,6 +131,7 @@ def _rack(facts: Catalog, machine: Machine) -> str | None:
 
 def _cloud(facts: Catalog, machine: Machine, region: str | None) -> dict[str, Any]:
     from ..catalog import Prices, Provider, Region
+    from ..catalog.sellers import select_regions
     from ..plan.fabric.roles import FITS
 
     known_cloud = machine.provider in facts.names("providers")
@@ -141,11 +142,7 @@ def _cloud(facts: Catalog, machine: Machine, region: str | None) -> dict[str, An
     if region is not None and regions and region not in regions:
         raise UnknownName(f"region of {machine.provider}", region, regions)
     if region is None:
-        sellers = [
-            item.name for item in facts.all("regions")
-            if isinstance(item, Region) and item.provider == machine.provider
-            and (machine.accelerators is None or (instance and instance.family in (item.families or ())))
-        ]  # fmt: skip
+        sellers = select_regions(facts, machine)
         prices = cast(Prices, facts.get("prices", machine.name)) if machine.name in facts.names("prices") else None
         known = [(price.price, name) for name in sellers if prices and (price := prices.at(name, "on-demand"))]
         if not sellers:
