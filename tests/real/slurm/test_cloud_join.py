@@ -171,10 +171,11 @@ def test_jobs_are_accepted_while_nodes_come_and_go(lab: CloudLab) -> None:
 
     def accepted_until(what: str, happened: Callable[[], object]) -> None:
         def there() -> bool:
-            sbatch(lab, *everything, "--begin=now+1hour", "--wrap", "true")  # a refusal raises
+            later = sbatch(lab, *everything, "--begin=now+1hour", "--wrap", "true")  # a refusal raises
+            lab.run(["scancel", later])  # thousands of them would keep the controller busy
             return bool(happened())
 
-        lab.wait_for(what, there)
+        lab.wait_for(what, there, interval=0.5)
 
     accepted_until("the job runs", lambda: job(lab, number)["JobState"] == "RUNNING")
     lab.run(["scancel", number])
