@@ -16,18 +16,14 @@ from ...spec import Fabric as Declared
 from ...topology import Fabric as Wiring
 from ..model import FabricPlan, Plan
 from ..network.service_links import service_links
+from .cabled import fabrics_cabled
 from .choice import choose
 from .ends import Devices, Spots, node_devices, outside, service_devices, switch_devices
 from .table import CableTable
 
-__all__ = ["cables_of", "fabrics_cabled"]
+__all__ = ["cables_of"]
 
 Ints = NDArray[np.int64]
-
-
-def fabrics_cabled(plan: Plan) -> tuple[FabricPlan, ...]:
-    """The fabrics with switches of our own; a torus has cables of its maker's."""
-    return tuple(item for item in plan.fabrics if isinstance(item.wiring, Wiring) and item.tiers)
 
 
 def cables_of(plan: Plan, fabric: FabricPlan, spots: Spots | None = None) -> CableTable:

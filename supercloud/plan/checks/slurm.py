@@ -192,14 +192,8 @@ def slurm_metrics(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         path = f"scheduler.options.{by_hand.get('metricstype')}"
         safe = _hint(catalog, lambda other: other.abilities.metrics == "authenticated", "leave MetricsType out")
         if "metricstype" not in by_hand:
-            yield Finding(
-                "slurm-metrics", "note", "scheduler.version",
-                f"slurmctld of Slurm {release.name} gives no metrics where PrivateData is set, and it is: "
-                "users do not see jobs and usage of each other",
-                _hint(catalog, lambda other: other.abilities.metrics == "authenticated",
-                      "set scheduler.options.MetricsType to metrics/openmetrics, which leaves PrivateData out"),
-            )  # fmt: skip
-        elif "privatedata" in by_hand:
+            continue  # private data are the default, and need no word
+        if "privatedata" in by_hand:
             yield Finding(
                 "slurm-metrics", "error", path,
                 f"Slurm {release.name} gives no metrics where PrivateData is set, and scheduler.options has both", safe,

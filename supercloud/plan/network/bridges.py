@@ -10,16 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ...spec import Fabric as Declared
-from ..cabling.cables import cables_of, fabrics_cabled
-from ..cabling.ends import Spots
-from ..cabling.table import CableTable
+from ..cabling.cabled import fabrics_cabled
 from ..fabric.roles import is_routed
 from ..model import FabricPlan, Plan
 from .model import SwitchRun
 from .vlans import Vlan, vlans_of
+
+if TYPE_CHECKING:
+    from ..cabling.table import CableTable
 
 __all__ = ["PEER_CHANNEL", "BridgeSwitch", "HostBond", "Bridged", "Trunk", "bridged_fabrics", "bridges_of"]
 
@@ -160,6 +161,9 @@ def bridged_fabrics(plan: Plan) -> tuple[FabricPlan, ...]:
 
 def bridges_of(plan: Plan) -> tuple[Bridged, ...]:
     """Every bridged network of a plan, with all of its switches."""
+    from ..cabling.cables import cables_of
+    from ..cabling.ends import Spots
+
     fabrics = bridged_fabrics(plan)
     networks = plan.networks
     assert networks is not None

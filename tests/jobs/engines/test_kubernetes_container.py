@@ -35,7 +35,7 @@ def test_no_text_is_filled_in_by_the_kubelet(text: str) -> None:
 
 def run(shell: str, argv: list[str], **env: str) -> subprocess.CompletedProcess[str]:
     told = {"PATH": "/usr/bin:/bin", "NODE_RANK": "1", "SUPERCLOUD_EPOCH_BEFORE": "10000", "SUPERCLOUD_RESTART": "2"}
-    return subprocess.run(["sh", "-c", shell, "sh", *argv], env=told | env, capture_output=True, text=True, timeout=30)
+    return subprocess.run(["sh", "-c", shell, "sh", *argv], env=told | env, capture_output=True, text=True, timeout=180)
 
 
 def test_a_program_gets_its_words_as_they_are() -> None:

@@ -34,7 +34,6 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
      "scheduler.partitions[0].max_time", "raise"),
     ("slurm-times", {"partitions": [{"name": "a", "pools": ["train"], "max_time": "1 h", "default_time": "2 h"}]},
      "error", "scheduler.partitions[0].default_time", "shorten"),
-    ("slurm-metrics", {"version": "25.11"}, "note", "scheduler.version", "26.05 or later"),
     ("slurm-metrics", {"version": "25.11", "options": {"MetricsType": "metrics/openmetrics"}}, "warning",
      "scheduler.options.MetricsType", "26.05 or later"),
     ("slurm-metrics", {"version": "25.11", "options": {"MetricsType": "metrics/openmetrics", "PrivateData": "jobs"}},

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ....plan.cabling.cables import cables_of, fabrics_cabled
+from ....plan.cabling.cabled import fabrics_cabled
+from ....plan.cabling.cables import cables_of
 from ....plan.cabling.ends import Spots
 from ....plan.model import Plan
 from ....primitives.bundle import Bundle, File

@@ -113,8 +113,8 @@ def test_more_nodes_than_ports_is_a_finding_with_numbers() -> None:
 
 def test_two_cables_in_one_port_are_refused() -> None:
     plan = plan_of(NETWORKS, ("leaf_up: 4\n", "leaf_up: 4\n    leaf_down: 43\n"), ("peer_links: 2 ", "peer_links: 20"))
-    (found,) = [item for item in plan.errors if item.check == "cable-reach"]
-    assert re.search(r"ports of in-band would get two cables, the first is in-band-leaf-001:swp\d+", found.problem)
+    (found,) = [item for item in plan.errors if item.check == "fabric-fit"]
+    assert "43 ports down, 4 up and 20 to the other leaf of its pair" in found.problem and "(leaf_down)" in found.hint
 
 
 def test_unknown_names_are_numbers_and_unknown_kinds_are_left_out() -> None:

@@ -1,0 +1,13 @@
+"""Which fabrics have cables of ours. A module of its own, as checks ask it without laying cables (numpy)."""
+
+from __future__ import annotations
+
+from ...topology import Fabric as Wiring
+from ..model import FabricPlan, Plan
+
+__all__ = ["fabrics_cabled"]
+
+
+def fabrics_cabled(plan: Plan) -> tuple[FabricPlan, ...]:
+    """The fabrics with switches of our own; a torus has cables of its maker's."""
+    return tuple(item for item in plan.fabrics if isinstance(item.wiring, Wiring) and item.tiers)
