@@ -21,11 +21,12 @@ if ((number < first || number > last)); then
 fi
 
 show() {
-    local place end address
+    local place end block address
     place=$(((number - first) / nodes * nodes))
     end=$((place + nodes <= last - first + 1 ? place + nodes : last - first + 1))
     for (( ; place < end; place++)); do
-        address=$((base + (turn + place) / 250 * 256 + (turn + place) % 250 + 1))
+        block=$(((turn + place) / 250))
+        address=$((base + block * 256 + (turn + place) % 250 + 1))
         echo "$((address >> 24 & 255)).$((address >> 16 & 255)).$((address >> 8 & 255)).$((address & 255))"
     done
 }

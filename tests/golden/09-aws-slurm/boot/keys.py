@@ -32,6 +32,8 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 ROOT = os.environ.get("BOOT_ROOT", "")
 FRESH = 5
 """Seconds for which what the cloud said of its instances is believed."""
+ASK_AGAIN = 1
+"""Seconds after which it is asked again for an address that it did not know: instances come one after the other."""
 LARGEST = 16384
 """Bytes of a certificate."""
 PRIVILEGED = 1024
@@ -56,7 +58,8 @@ class Members:
     def instance(self, address):
         """The instance that has the address now."""
         with self._lock:
-            if self._at is None or time.monotonic() - self._at > FRESH:
+            limit = FRESH if address in self._known else ASK_AGAIN
+            if self._at is None or time.monotonic() - self._at > limit:
                 self._known, self._at = self._ask(), time.monotonic()
         if address not in self._known:
             raise Refused(403, "the cloud knows no instance of this cluster at %s yet" % address)

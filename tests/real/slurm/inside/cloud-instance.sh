@@ -10,6 +10,6 @@ done
 umount /run/munge 2>/dev/null || true   # that of the controller's host
 mkdir -p /run/munge
 chown -R munge: /run/munge /var/lib/munge /var/log/munge /etc/munge
-export PATH=/lab/machine:$PATH BOOT_PAUSE=1 BOOT_TRIES=3 BOOT_WAIT=${BOOT_WAIT:-60} LAB_UNIT=$1.
+export PATH=/lab/machine:$PATH BOOT_PAUSE=1 BOOT_TRIES=15 BOOT_WAIT=${BOOT_WAIT:-60} LAB_UNIT=$1.
 install -m 755 "/lab/cloud/$2" /run/user-data
 exec /run/user-data

@@ -35,7 +35,7 @@ STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
 USERS='@{role_users}'
 TENANTS='yes'
-DIGEST=abab5504dbc05e57f3c97629225befc0ff6efdd0ab609ce1732b9cc25baecd58
+DIGEST=d146254fa14fc3bffd015df354f106a66d3ba32182919fa24a5db3c4285093cb
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash

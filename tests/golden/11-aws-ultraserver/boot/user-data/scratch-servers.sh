@@ -37,7 +37,7 @@ FILE_SYSTEM='default'
 SERVERS='8'
 INSTALL_SOURCE='s3://example-software/weka/install.sh'
 INSTALL_TOKEN='weka/get-token'
-DIGEST=3f44cb352c718a9b748dae1c714513c00710ec1b50f45b942ff71a4fc8dd1cbf
+DIGEST=382d103296895fcd2b4368019a5327c16222253e40938349cc18d730b054b941
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
