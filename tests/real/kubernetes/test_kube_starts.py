@@ -134,7 +134,7 @@ def test_objects_of_others_are_left_alone(cluster: World) -> None:
     finally:
         cluster.lab.api.patch(QUEUE, {"spec": {"stopPolicy": "None"}})
     theirs = cluster.lab.until(lambda: (item := cluster.lab.api.get(f"{JOBSETS}/theirs"))
-                               and not item["spec"]["suspend"] and item, 60)  # fmt: skip
+                               and not item["spec"]["suspend"] and item)  # fmt: skip
     assert "supercloud.dev/starts" not in theirs["metadata"].get("annotations", {})
 
 
