@@ -40,7 +40,9 @@ exec enroot start --rw "$@"
 """
 # A script comes in on standard input, which may be all that both sides of a container share.
 _FED = """\
-file=$(umask 077 && mktemp "${TMPDIR:-/tmp}/supercloud-script.XXXXXX") && cat >"$file" || exit 74
+file=${TMPDIR:-/tmp}/supercloud-script.${SLURM_JOB_ID-}.${SLURM_RESTART_COUNT-}.${SLURM_PROCID-}.$$
+# noclobber takes no file that is there: small images have no mktemp
+(umask 077 && set -C && cat >"$file") || exit 74
 [ $# -gt 0 ] || set -- "$(command -v bash || echo sh)"
 "$@" "$file" </dev/null
 code=$?
