@@ -73,7 +73,7 @@ def ran(tmp_path: Path) -> Callable[..., tuple[str, list[str]]]:
 HOME = "$HOME/.supercloud/slurm"
 SCRIPT = """\
 #!/usr/bin/env bash
-echo "$0 $RANK" | sed 's,.*supercloud-script,script,;s,[[:alnum:]]* 0, 0,'
+echo "$0 $RANK" | sed 's,.*supercloud-script[0-9.]* ,script. ,'
 read -r line && echo "fed: $line"
 [[ -n $A ]] && echo 'it'"'s $A"
 """
