@@ -17,7 +17,8 @@ from typing import Any, TypeVar, cast
 from pydantic import ValidationError
 
 from ..errors import CatalogError, UnknownName
-from ..spec.document import findings_of, read_yaml
+from ..spec.document import read_yaml
+from ..spec.problems import findings_of
 from .accelerator import Accelerator
 from .cable import Cable, Transceiver
 from .contract import Contract

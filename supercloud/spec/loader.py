@@ -13,9 +13,10 @@ from pydantic import ValidationError
 from ..errors import Finding, SpecError
 from .base import Model
 from .cluster import ClusterSpec
-from .document import Document, Place, findings_of, parse_yaml, place_text, read, twice_named
+from .document import Document, Place, parse_yaml, place_text, read
 from .fleet import FleetSpec
 from .job import JobSpec
+from .problems import findings_of, twice_named
 
 __all__ = ["Loaded", "load", "load_fleet", "load_job", "loads"]
 

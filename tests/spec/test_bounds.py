@@ -13,8 +13,9 @@ from supercloud.catalog import Catalog
 from supercloud.errors import SpecError
 from supercloud.plan.resolve import resolve
 from supercloud.spec import ClusterSpec, Fabric, Storage
-from supercloud.spec.document import findings_of, parse_yaml
+from supercloud.spec.document import parse_yaml
 from supercloud.spec.loader import loads
+from supercloud.spec.problems import findings_of
 
 GOOD = EXAMPLES[0].read_text()
 
