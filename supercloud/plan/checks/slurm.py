@@ -43,9 +43,14 @@ def _has_key(key: str) -> Able:
 
 
 def _hint(catalog: Catalog, able: Able, otherwise: str) -> str:
-    """What to do: the oldest release that can, or another way."""
-    found = oldest_that(_releases(catalog), able)
-    return f"set scheduler.version to {found} or later, or {otherwise}" if found else otherwise
+    """What to do: the oldest release that can, or the newest where later ones cannot again, or another way."""
+    releases = sorted(_releases(catalog), key=_age)
+    able_ones = [item for item in releases if able(item)]
+    if not able_ones:
+        return otherwise
+    if able_ones == releases[-len(able_ones) :]:
+        return f"set scheduler.version to {able_ones[0].name} or later, or {otherwise}"
+    return f"set scheduler.version to {able_ones[-1].name}, or {otherwise}"
 
 
 def slurm_option_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
