@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import shutil
 import subprocess
@@ -58,6 +59,9 @@ def test_a_flaky_test_passes_and_is_listed_with_its_first_error(checkout: Path) 
         env={"SUPERCLOUD_CACHE": str(checkout.parent / "cache")},
     ).stdout  # fmt: skip
     assert "test_flaky" in listed and "test_bad" in listed
+    written = [json.loads(line) for line in (checkout.parent / "cache" / "real-tests.jsonl").read_text().splitlines()]
+    ended = {(line["test"].rsplit("::")[-1], line["passed"]) for line in written}
+    assert len(written) == 2 and ended == {("test_flaky", True), ("test_bad", False)}, "one line a test, not an attempt"
 
 
 def test_a_result_is_reused_while_its_inputs_are_the_same(checkout: Path) -> None:

@@ -194,9 +194,9 @@ def main(package: str, folder: Path) -> None:
     The engine interrupts a plugin and waits five seconds for all of them, so an interrupt must end it at once. It holds
     our standard input: its end means that the engine died, and then running calls finish first, as a cloud's would.
     """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # before the port is known: an engine may interrupt from then on
     server, port = serve(at(package, folder))
     print(port, flush=True)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.stdin.buffer.read()
     server.stop(grace=60).wait()
 

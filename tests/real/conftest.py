@@ -57,6 +57,7 @@ class Recorder:
         self.errors: dict[str, str] = config.stash.setdefault(FLAKY, {})
         self.seconds: Counter[str] = Counter()
         self.failed: set[str] = set()
+        self.repeated: set[str] = set()  # a failed attempt that another one follows: its teardown is not the end
         self.root = config.rootpath
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -64,11 +65,13 @@ class Recorder:
         self.seconds[name] += report.duration  # type: ignore[assignment]
         if report.outcome == "rerun":  # type: ignore[comparison-overlap]
             self.errors.setdefault(name, report.longreprtext)
-            self.failed.discard(name)
+            self.repeated.add(name)
         elif report.failed:
             self.failed.add(name)
         if report.when == "teardown":
-            self._write(name)
+            if name not in self.repeated:
+                self._write(name)
+            self.repeated.discard(name)
 
     def _write(self, name: str) -> None:
         part = part_of(str(self.root / name.split("::")[0]))
