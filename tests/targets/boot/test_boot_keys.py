@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import importlib.util
+import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ import pytest
 from boot_machines import plan
 
 from supercloud.targets import render
+
+pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
 
 KEY = bytes(range(256)) * 4
 HOME = "127.0.0.1"
