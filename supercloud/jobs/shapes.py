@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import inf
+from itertools import chain
+from math import gcd, inf
 
 from ..spec import JobSpec
 from ..spec.job import Parallelism
@@ -85,12 +86,12 @@ class Fewer:
         return words, {"accelerators.count": found[0]}
 
     def _replicas(self, over: int | None, nodes: int, most: int) -> tuple[str, Change]:
-        """Fewer replicas; where that does not help, shorter pipelines; and at last narrower tensor-parallel groups."""
+        """Fewer replicas, else shorter pipelines, narrower tensor-parallel groups, at last smaller expert groups."""
         was = self.job.parallelism
         assert was is not None
-        for other in _narrower(was, most):
+        for other in chain(_narrower(was, most), _fewer_experts(was, most)):
             if self._divides(other) and self._even(other.total, over, other.tensor, nodes):
-                sides = {axis: getattr(other, axis) for axis in ("tensor", "pipeline", "data")
+                sides = {axis: getattr(other, axis) for axis in ("tensor", "pipeline", "data", "context", "expert")
                          if getattr(other, axis) != getattr(was, axis)}  # fmt: skip
                 words = " and ".join(f"parallelism.{axis} to {ways}" for axis, ways in sides.items())
                 change: dict[str, object] = {f"parallelism.{axis}": ways for axis, ways in sides.items()}
@@ -109,9 +110,18 @@ class Fewer:
         return (how.data * how.context) % how.expert == 0 and not any((whole or 0) % how.tensor for whole in wholes)
 
 
+def _fewer_experts(was: Parallelism, most: int) -> Iterator[Parallelism]:
+    """Expert groups that the fewer replicas can hold, and at last shorter context-parallel groups."""
+    for context in (ways for ways in range(was.context, 0, -1) if was.context % ways == 0):
+        for other in _narrower(was.model_copy(update={"context": context, "data": was.data + 1}), most):
+            groups = gcd(was.expert, other.data * context)
+            if other.data <= was.data and (other.context, groups) != (was.context, was.expert):
+                yield other.model_copy(update={"expert": groups})
+
+
 def _narrower(was: Parallelism, most: int) -> Iterator[Parallelism]:
-    for tensor in range(was.tensor, 0, -1):
-        for pipeline in range(was.pipeline, 0, -1):
+    for tensor in range(min(was.tensor, most // was.context), 0, -1):
+        for pipeline in range(min(was.pipeline, most // (tensor * was.context)), 0, -1):
             least = tensor * pipeline * was.context
             same = (tensor, pipeline) == (was.tensor, was.pipeline)
             data = min(was.data - 1 if same else was.data, most // least)
