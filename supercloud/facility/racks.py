@@ -96,7 +96,7 @@ def racks_for(runs: Sequence[Run[Any]], limits: Limits) -> int:
     """
     if max((run.units for run in runs if run.count), default=0) > limits.units:
         return sum(run.count for run in runs)
-    return len(_filled(runs, limits))
+    return _count(runs, limits)
 
 
 def share_out(runs: Sequence[Run[Key]], racks: int, limits: Limits | None = None) -> list[list[Run[Key]]]:
@@ -108,7 +108,7 @@ def share_out(runs: Sequence[Run[Key]], racks: int, limits: Limits | None = None
     low, high = 1, _STEPS
     while low < high:
         middle = (low + high) // 2
-        if len(_filled(runs, limits.scaled(Fraction(middle, _STEPS)))) <= racks:
+        if _count(runs, limits.scaled(Fraction(middle, _STEPS))) <= racks:
             high = middle
         else:
             low = middle + 1
@@ -120,11 +120,30 @@ def share_out(runs: Sequence[Run[Key]], racks: int, limits: Limits | None = None
 _STEPS = 256
 
 
+def _count(runs: Sequence[Run[Key]], limits: Limits) -> int:
+    """How many racks :func:`_filled` fills."""
+    return sum(times for _, times in _packed(runs, limits))
+
+
 def _filled(runs: Sequence[Run[Key]], limits: Limits) -> list[list[Run[Key]]]:
     """Rack after rack, each as full as the limits allow; a rack holds one thing at least."""
-    scale = lcm(*(run.power.base.denominator for run in runs))  # whole numbers: there are thousands of racks
-    most = int(limits.power.base * scale) if limits.power else None
     result: list[list[Run[Key]]] = []
+    for content, times in _packed(runs, limits):
+        if times == 1:
+            result.append(content)
+            continue
+        run = content[0]
+        firsts = range(run.first, run.first + times * run.count, run.count)
+        result += ([Run(run.key, first, run.count, run.units, run.power)] for first in firsts)
+    return result
+
+
+def _packed(runs: Sequence[Run[Key]], limits: Limits) -> list[tuple[list[Run[Key]], int]]:
+    """The same racks; neighbours that hold equally many of one run, and nothing else, are one entry with their number:
+    there are ten thousands of racks."""
+    scale = lcm(*(run.power.base.denominator for run in runs))  # whole numbers are faster than fractions
+    most = int(limits.power.base * scale) if limits.power else None
+    result: list[tuple[list[Run[Key]], int]] = []
     units = power = things = 0
     for run in runs:
         at, each = 0, int(run.power.base * scale)
@@ -139,11 +158,15 @@ def _filled(runs: Sequence[Run[Key]], limits: Limits) -> list[list[Run[Key]]]:
             if limits.things:
                 room = min(room, limits.things - things)
             if not result or (room < 1 and things):
-                result.append([])
+                result.append(([], 1))
                 units = power = things = 0
                 continue
             take = max(room, 1)
-            result[-1].append(Run(run.key, run.first + at, take, run.units, run.power))
+            if not things and (times := (run.count - at) // take) > 1:
+                # the last of them stays open for what comes after
+                result[-1:] = [([Run(run.key, run.first + at, take, run.units, run.power)], times - 1), ([], 1)]
+                at += take * (times - 1)
+            result[-1][0].append(Run(run.key, run.first + at, take, run.units, run.power))
             at, things = at + take, things + take
             units, power = units + run.units * take, power + each * take
     return result

@@ -37,17 +37,20 @@ class _Leaf:
 
     def __init__(self, number: int, low: int, room: int, cage: int, kept: range) -> None:
         self.number, self.cage = number, cage
-        self.plain = [port for port in range(room - 1, low - 1, -1) if port not in kept]
-        self.clean = [
-            number for number in range(room // cage - 1, -(-low // cage) - 1, -1)
+        self.plain = [port for port in range(low, room) if port not in kept]
+        """Free ports; the last one is taken first."""
+        self.clean = {
+            number: None for number in range(room // cage - 1, -(-low // cage) - 1, -1)
             if not any(port in kept for port in range(number * cage, (number + 1) * cage))
-        ]  # fmt: skip
+        }  # fmt: skip
+        """Cages of which no port is taken, in the order of taking."""
         self.begun: list[int] = []
         """Ports left in cages that links which keep apart have begun."""
 
     def take_cage(self, ports: int) -> list[int]:
         """So many ports of a whole cage; the rest of the cage is left for links of the same kind."""
-        number = self.clean.pop(0)
+        number = next(iter(self.clean))
+        del self.clean[number]
         whole = [number * self.cage + at for at in range(self.cage)]
         self.plain = [port for port in self.plain if port not in whole]
         self.begun += whole[:-ports]
@@ -55,8 +58,8 @@ class _Leaf:
 
     def take_plain(self) -> int:
         """The last free port."""
-        port = self.plain.pop(0)
-        self.clean = [number for number in self.clean if number != port // self.cage]
+        port = self.plain.pop()
+        self.clean.pop(port // self.cage, None)
         return port
 
 
@@ -70,10 +73,12 @@ def place_reserved(
     the ports ``kept`` are left free on every leaf.
     What needs cages of its own chooses first. Raises TopologyError if there are too few places.
     """
-    leaves = [_Leaf(*leaf, room, cage, kept) for leaf in _free(hosts, units, room)]
-    total, count = sum(len(leaf.plain) for leaf in leaves), sum(ask.ports for ask in asks)
-    if total < count:
+    free = list(_free(hosts, units, room))
+    count = sum(ask.ports for ask in asks)
+    total = sum(room - low - len(range(max(low, kept.start), min(room, kept.stop))) for _, low in free)
+    if total < count:  # known before anything is placed: a search for the size that fits asks often
         raise _too_few(hosts, units, count, room, total)
+    leaves = [_Leaf(*leaf, room, cage, kept) for leaf in free]
     found: dict[int, list[tuple[int, int]]] = {}
     for index in sorted(range(len(asks)), key=lambda item: (-asks[item].together, not asks[item].apart, item)):
         ask = asks[index]
