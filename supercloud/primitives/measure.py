@@ -22,6 +22,8 @@ Number = int | float | Fraction | Decimal
 
 _TEXT = re.compile(r"\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(\S.*?)?\s*")
 _MAX_TEXT = 64
+_FARTHEST = 10**60
+"""Nothing that is declared is so many base units, or one part in so many: what is computed from it stays a float."""
 
 
 def _exact(value: Number) -> Fraction:
@@ -52,7 +54,10 @@ class Quantity:
             number = _exact(value)
             if unit is None:
                 raise TypeError(f"a {self.dimension} needs a unit")
-        object.__setattr__(self, "base", number * self._factor(unit, value))
+        base = number * self._factor(unit, value)
+        if base and not 1 <= abs(base) * _FARTHEST <= _FARTHEST**2:
+            raise QuantityError(f"{value!r} is too {'large' if abs(base) > 1 else 'small'} for a {self.dimension}")
+        object.__setattr__(self, "base", base)
 
     @classmethod
     def _split(cls, text: str) -> tuple[Fraction, str]:

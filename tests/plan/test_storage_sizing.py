@@ -219,6 +219,12 @@ def test_bad_input_is_said_with_the_number_that_is_over_and_the_cure(catalog: Ca
     assert found[0].hint and found[0].path.startswith("storage[0]")
 
 
+def test_a_file_system_that_writes_nothing_is_told_the_throughput_alone(catalog: Catalog) -> None:
+    store = {"throughput": {"read": "1 GB/s", "write": "0 GB/s"}, "checkpoint": {"parameters": 1e9, "stall": "10 s"}}
+    (finding,) = [item for item in planned(catalog, store).findings if item.check == "storage-checkpoint"]
+    assert finding.hint.startswith("set throughput: {write: ")
+
+
 @pytest.mark.parametrize("check", ["storage-capacity", "storage-short", "storage-minimum"])
 def test_the_cure_cures(catalog: Catalog, check: str) -> None:
     store = dict(BAD[check][0])

@@ -59,6 +59,18 @@ def test_what_is_no_size(text: str) -> None:
         Size(text)
 
 
+@pytest.mark.parametrize("text", ["1e999 W", "-1e999 W", "1e61 W"])
+def test_what_no_float_holds_is_too_large(text: str) -> None:
+    with pytest.raises(QuantityError, match="too large for a power"):
+        Power(text)
+
+
+def test_what_no_quotient_holds_is_too_small() -> None:
+    with pytest.raises(QuantityError, match="too small for a duration"):
+        Duration("1e-999 s")
+    assert not Duration("0 s")
+
+
 def test_products_and_quotients() -> None:
     assert Power("2 kW") * Duration("3 h") == Energy("6 kWh")
     assert Duration("3 h") * Power("2 kW") == Energy("6 kWh")

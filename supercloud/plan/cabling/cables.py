@@ -158,10 +158,11 @@ def _refuse_shared(fabric: FabricPlan, devices: list[Devices], columns: list[Int
             raise InputError(f"{where}: {len(beyond)} links of {fabric.name} have no port: {item.kind} "
                              f"{int(device[first]) + 1} has {len(item.ports)} ports, not {int(port[first]) + 1}; "
                              "take larger switches or fewer links")  # fmt: skip
-        key = (device * len(item.ports) + port) * 8 + tail
+        ends_of_port = int(tail.max(initial=0)) + 1
+        key = (device * len(item.ports) + port) * ends_of_port + tail
         found, counts = np.unique(key, return_counts=True)
         if (counts > 1).any():
-            worst = int(found[counts > 1][0]) // 8
+            worst = int(found[counts > 1][0]) // ends_of_port
             label = item.label(worst // len(item.ports), worst % len(item.ports))
             raise InputError(f"{where}: {int((counts > 1).sum())} ports of {fabric.name} would get two cables, "
                              f"the first is {label}; take larger switches or fewer links")  # fmt: skip

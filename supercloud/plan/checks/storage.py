@@ -190,8 +190,10 @@ def storage_checkpoint(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if need is None or limit is None or need.write <= limit:
             continue
         share = 2 if need.background else 1
-        seconds = ceil(need.size.base * 8 * share / limit.base)
-        how = "interval" if need.background else "stall"
+        wanted = f"throughput: {{write: {need.write.bytes_text}}}"
+        if limit:
+            seconds = ceil(need.size.base * 8 * share / limit.base)
+            wanted = f"{'interval' if need.background else 'stall'}: {seconds} s, or {wanted}"
         yield Finding(
             "storage-checkpoint",
             "error",
@@ -199,7 +201,7 @@ def storage_checkpoint(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             f"{size_text(need.size)} in {need.window}{' by half of the throughput' * need.background} need "
             f"{need.write.bytes_text}, {(need.write - limit).bytes_text} more than the {limit.bytes_text} {item.name} "
             "writes",
-            f"set {how}: {seconds} s, or throughput: {{write: {need.write.bytes_text}}}",
+            f"set {wanted}",
         )
 
 

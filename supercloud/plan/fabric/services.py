@@ -75,8 +75,13 @@ def _cable(name: str | None, path: str, catalog: Catalog, problems: Problems) ->
 
 
 def _split(speed: Rate, wanted: Rate | None) -> int:
-    """How many links of the speed wanted share a port."""
-    return max(1, int(speed.base // wanted.base)) if wanted and wanted.base else 1
+    """How many links of the speed wanted share a port: as many as it is faster, where a splitter has so many tails."""
+    times = int(speed.base // wanted.base) if wanted and wanted.base else 1
+    return times if 1 < times <= _MOST_TAILS else 1
+
+
+_MOST_TAILS = 8
+"""Electrical lanes of the widest cages (multi-source agreements of QSFP-DD and OSFP): no splitter has more ends."""
 
 
 def _servers(
