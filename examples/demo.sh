@@ -36,7 +36,7 @@ run supercloud jobs
 
 cat <<'END'
 
-That was the whole road, on this machine. Try next:
+That was the whole road, on this machine. Try next, after `. .venv/bin/activate`:
   supercloud init my.yaml --machine dgx-b200 --nodes 64 && supercloud plan my.yaml
   supercloud catalog machines
   supercloud why-not examples/02-superpod/job.yaml --on examples/01-minimal/cluster.yaml

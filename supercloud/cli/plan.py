@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -42,7 +43,8 @@ def _next(name: str, spec: str, decided: Plan) -> None:
         return
     if decided.cloud is not None:
         said = "no problems found" if not decided.findings else "nothing that forbids creating it"
-        note(f"{said} · next: pulumi config set specFile {spec} && pulumi up")
+        file = spec if Path("Pulumi.yaml").exists() else Path(spec).resolve()
+        note(f"{said} · next, in the folder of Pulumi.yaml: pulumi config set supercloud:specFile {file} && pulumi up")
         return
     from ..plan.open_points import describe_open
 

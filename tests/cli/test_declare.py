@@ -33,7 +33,7 @@ def test_plan_prints_results_on_stdout_and_the_next_step_on_stderr(cli: Cli) -> 
 
 def test_the_next_step_for_a_cloud_is_to_create_it(cli: Cli) -> None:
     code, _, err = cli("plan", ROOT / "examples/09-aws-slurm/cluster.yaml")
-    assert code == 0 and "pulumi config set specFile" in err and "pulumi up" in err
+    assert code == 0 and "pulumi config set supercloud:specFile" in err and "pulumi up" in err
 
 
 def test_plan_as_json(cli: Cli) -> None:

@@ -335,7 +335,7 @@ def test_a_stack_passes_on_existing_things() -> None:
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        ({}, "nobody says which cluster: pulumi config set specFile"),
+        ({}, "nobody says which cluster: pulumi config set supercloud:specFile"),
         ({"spec": small(), "specFile": "examples/09-aws-slurm/cluster.yaml"}, "which one?"),
         ({"spec": "cluster.yaml"}, "say which file has it"),
         ({"specFile": "examples/none.yaml"}, "there is no such file"),

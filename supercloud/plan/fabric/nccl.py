@@ -13,9 +13,14 @@ __all__ = ["collective_fabrics", "fabric_settings", "nccl_settings", "rdma_devic
 # Index of the P_Key that jobs use: plan/fabric/partitions.py has the key of a node's tenant there.
 _KEY_INDEX = "0"
 
+# Whose accelerators run collectives with NCCL, or with a library that reads its variables (RCCL of AMD).
+_READ_BY = ("NVIDIA", "AMD")
+
 
 def collective_fabrics(plan: Plan, pool: PoolPlan) -> tuple[FabricPlan, ...]:
-    """The fabrics of a pool that collectives run over, where they are RDMA of our own."""
+    """The fabrics of a pool that collectives of NCCL run over, where they are RDMA of our own."""
+    if pool.accelerator is not None and pool.accelerator.vendor not in _READ_BY:
+        return ()
     return tuple(
         fabric
         for fabric in plan.fabrics

@@ -45,7 +45,7 @@ def inline(engine: Engine, spec: object, stack: str = "dev") -> None:
 
 def test_without_a_configuration_it_says_what_to_configure(engine: Engine) -> None:
     said = engine.run("preview", code=None)
-    assert said.code and "pulumi config set specFile" in said.text and "Traceback" not in said.text
+    assert said.code and "pulumi config set supercloud:specFile" in said.text and "Traceback" not in said.text
 
 
 def test_everything_wrong_is_shown_without_a_traceback(engine: Engine) -> None:

@@ -64,3 +64,8 @@ def test_roce_and_clouds_have_their_settings_elsewhere() -> None:
     assert "nccl-train.conf" not in render(plan_of(kind="roce"), "slurm")
     cloud = sc.resolve(sc.load(EXAMPLES / "09-aws-slurm" / "cluster.yaml"))
     assert not [name for name in render(cloud, "slurm") if name.startswith("nccl-")]
+
+
+def test_accelerators_that_run_no_nccl_hear_nothing_of_it() -> None:
+    plan = plan_of("gaudi3-8", "roce")
+    assert plan.pools[0].accelerator and nccl_settings(plan, plan.pools[0]) == {} and not findings_of(plan)
