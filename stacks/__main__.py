@@ -8,7 +8,7 @@ import pulumi
 from supercloud import InputError
 from supercloud.pulumi import OUTPUTS, Cluster, ClusterArgs
 
-HINT = "pulumi config set supercloud:specFile FILE (relative to Pulumi.yaml), or write the spec itself under supercloud:spec"
+HINT = "pulumi config set supercloud:specFile FILE (relative to Pulumi.yaml), or write the spec under supercloud:spec"
 
 
 def spec_of(config: pulumi.Config) -> Any:
