@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 import yaml
 from nvue_schema import NVUE
+from nvue_words import RENAMED, commands, uses
 from plan.test_resolve import planned, train
 from samples import ROOT
 
@@ -259,6 +260,40 @@ def test_nvue_files_fit_its_object_model() -> None:
     assert len(list(check.iter_errors(broken))) == 2
 
 
+def nvue_commands(bundle: Bundle) -> set[str]:
+    return {command for path, text in bundle.items() if path.endswith(".yaml")
+            for command in commands(yaml.safe_load(text)[0]["set"])}  # fmt: skip
+
+
+def test_nvue_files_have_the_words_of_the_release_that_they_name() -> None:
+    """They had the words up to 5.14 and named no release, while the catalog quoted the pages of 5.15."""
+    bundle = render(plan_of("nvue", routing={"bfd": True}), "roce")
+    said = nvue_commands(bundle)
+    assert not [command for command in said for old in RENAMED if uses(command, old)]
+    assert not [command for command in said if command.split()[-1] in ("on", "off") or " enable " in command]
+    used = [old for old, new in RENAMED.items() if any(uses(command, new) for command in said)]
+    assert len(used) == 12, "every word of routing"
+    assert {text.splitlines()[0].partition(" for ")[2] for path, text in bundle.items() if path.endswith(".yaml")} == {
+        "NVIDIA Cumulus Linux with NVUE, release 5.15 or later; edits are lost"
+    }
+    (profile,) = [
+        command for command in said if uses(command, "vrf default router bgp peer-group FABRIC bfd profile *")
+    ]
+    assert f"router bfd profile {profile.split()[-1]}" in said and "router bfd state enabled" in said
+
+
+@pytest.mark.parametrize(
+    ("release", "loads"), [("5.14.0", False), ("5.9.2", False), ("5.15.0", True), ("5.16.1", True)]
+)
+def test_loading_refuses_a_release_with_other_words(release: str, loads: bool, tmp_path: Path) -> None:
+    (tmp_path / "os-release").write_text(f'NAME="Cumulus Linux"\nVERSION_ID={release}\nID=cumulus-linux\n')
+    text = render(plan_of("nvue"), "roce")["INSTALL.md"]
+    blocks = re.findall(r"^```\n(.*?)^```", text, re.M | re.S)
+    check = blocks[0].replace("/etc/os-release", str(tmp_path / "os-release"))
+    assert "nv config" not in check and str(tmp_path) in check and "nv config patch" in blocks[1]
+    assert (subprocess.run(["bash", "-c", check]).returncode == 0) == loads
+
+
 def test_a_node_works_out_what_the_plan_says(tmp_path: Any) -> None:
     for plan in (plan_of("frr"), plan_of("frr", planes=2), resolve(load(ROOT / "examples/04-roce-24k/cluster.yaml"))):
         assert plan.networks is not None
@@ -325,6 +360,9 @@ def test_loading_merges_so_that_nobody_is_locked_out(dialect: str) -> None:
     if dialect in kept:  # what cuts the session off is taken back by itself
         first, then = (next(at for at, step in enumerate(steps) if item in step) for item in kept[dialect])
         assert first < then
+    if dialect == "nvue":  # which takes full paths only
+        patches = [step for step in steps if "config patch" in step]
+        assert len(patches) == 2 and all('patch "$PWD/' in step for step in patches)
     if dialect == "sonic":  # nothing is called like the file that `config reload` reads
         assert not [path for path in bundle if path.endswith("config_db.json")]
     if dialect == "eos":  # SSH listens in the default VRF only, unless it is told

@@ -14,5 +14,5 @@ __all__ = ["install_text"]
 def install_text(plan: Plan, underlays: Sequence[Underlay]) -> str:
     """How to load what was rendered, and how to see that it works."""
     systems = [run.system for underlay in underlays for run in underlay.switches if run.system]
-    loads = {system.dialect: system.title for system in systems}
+    loads = {system.dialect: system for system in systems}
     return fill("roce/INSTALL.md.j2", plan=plan, underlays=underlays, loads=dict(sorted(loads.items())))
