@@ -260,6 +260,29 @@ def test_nvue_files_fit_its_object_model() -> None:
     assert len(list(check.iter_errors(broken))) == 2
 
 
+def nulls(data: Any, path: str = "") -> list[str]:
+    items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    return [path] if data is None else [found for key, value in items for found in nulls(value, f"{path}.{key}")]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_fabric_of_one_leaf_has_no_sessions_and_is_asked_for_none(dialect: str) -> None:
+    """NVUE was given ``neighbor:`` with nothing in it, and INSTALL.md asked for 0 next hops."""
+    fabric = {"name": "compute", "kind": "roce", "shape": "fat-tree", "switch": "nvidia-sn5600", "os": dialect}
+    plan = planned(pools=train("dgx-h100", 4), fabrics=[fabric])
+    assert not plan.errors and plan.fabrics[0].switches("leaf") == 1, plan.errors
+    bundle = render(plan, "roce")
+    for path, text in bundle.items():
+        if path.endswith(".yaml"):
+            data = yaml.safe_load(text)
+            jsonschema.validate(data, NVUE)
+            assert not nulls(data), path
+        assert "(0)" not in text and "redistribute connected" not in text
+    install = bundle["INSTALL.md"]
+    assert "bgp summary" not in install and "session names" not in install and "show ip route connected" in install
+    assert "bgp summary" in render(plan_of(dialect), "roce")["INSTALL.md"]
+
+
 def nvue_commands(bundle: Bundle) -> set[str]:
     return {command for path, text in bundle.items() if path.endswith(".yaml")
             for command in commands(yaml.safe_load(text)[0]["set"])}  # fmt: skip
