@@ -54,6 +54,8 @@ def render(plan: Plan) -> Bundle:
         ("vlan", "name", "subnet", "gateway"),
         ((str(vlan.number), vlan.name, str(vlan.subnet.block), vlan.subnet.gateway or "") for vlan in vlans),
     )
+    names = {network.fabric.name for network in networks}
+    exits = sum(fabric.exits for fabric in plan.spec.fabrics if fabric.name in names)
     files["INSTALL.md"] = fill("ethernet/INSTALL.md.j2", plan=plan, networks=networks, vlans=vlans, tiers=tiers,
-                               loads=dict(sorted(loads.items())))  # fmt: skip
+                               loads=dict(sorted(loads.items())), exits=exits)  # fmt: skip
     return Bundle(files)
