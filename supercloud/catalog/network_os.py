@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ..primitives.quantity import Rate
-from ..spec.base import Count, Flag, Text
+from ..spec.base import Count, Flag, ReleaseText, Text
 from .fact import Fact, Part
 from .switch import Switch
 
@@ -36,6 +36,8 @@ class NetworkOs(Fact):
 
     dialect: Literal["sonic", "eos", "nvue", "frr"]
     """The language of its files."""
+    since: ReleaseText | None = None
+    """The first release that knows the words of the files: its maker renamed some in it. Absent: none is known."""
     vendors: tuple[Text, ...] = ()
     """Makers whose switches come with it; ``*``: those of all others, too; empty: it comes with none, and runs on any
     that lets the buyer choose."""

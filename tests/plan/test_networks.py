@@ -14,6 +14,7 @@ from supercloud.plan.model import Plan
 from supercloud.plan.network.model import NetworksPlan, Underlay
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
+from supercloud.targets import render
 
 ROCE = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}
 CLOS = {"name": "compute", "kind": "roce", "shape": "clos", "switch": "nvidia-sn5600", "su": 2, "racks_per_pod": 8}
@@ -296,3 +297,37 @@ def test_a_system_of_another_maker_than_the_switch_is_found(system: str, switch:
     found = [item for item in plan.findings if item.check == "network-system"]
     assert bool(found) is not fits
     assert all(item.path == "fabrics[0].os" and switch in item.problem and "sonic" in item.hint for item in found)
+
+
+IN_BAND = {"name": "in-band", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn4600c"}
+MANAGEMENT = {"name": "management", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn2201"}
+JOINS = {"joins": {"fabric": "in-band", "links": 2}}
+
+
+@pytest.mark.parametrize(("in_band", "management", "islands"), [
+    ({}, {}, {"fabrics[0].exits": "in-band", "fabrics[1].exits": "management"}),
+    ({}, JOINS, {"fabrics[0].exits": "in-band and management"}),
+    ({"exits": 2}, {}, {"fabrics[1].exits": "management"}),
+    ({"exits": 2}, JOINS, {}),
+    ({}, {"exits": 1}, {"fabrics[0].exits": "in-band"}),
+    ({}, JOINS | {"exits": 1}, {"fabrics[0].exits": "in-band"}),
+])  # fmt: skip
+def test_bridged_networks_without_a_way_to_a_router_are_found(
+    in_band: dict[str, Any], management: dict[str, Any], islands: dict[str, str]
+) -> None:
+    """Each subnet is a VLAN, and switches only bridge: nodes, service machines and storage did not reach each other."""
+    pools = train("dgx-h100", 32)
+    pools[0]["fabrics"] = ["in-band", "management"]
+    plan = planned(pools=pools, fabrics=[IN_BAND | in_band, MANAGEMENT | management])
+    assert not plan.errors, plan.errors
+    found = dict(problems(plan, "network-exits"))
+    assert {
+        path: text.partition(" leads to ")[0].removeprefix("no link of ") for path, text in found.items()
+    } == islands
+    assert "(service, " in found.get("fabrics[0].exits", "(service, ")
+    text = render(plan, "ethernet")["INSTALL.md"]
+    assert ("no link of the plan leads to it" in text) == ("exits" not in in_band | management)
+
+
+def test_routed_networks_need_no_exits() -> None:
+    assert not problems(planned(pools=train("dgx-h100", 32), fabrics=[ROCE]), "network-exits")

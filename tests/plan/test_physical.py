@@ -252,7 +252,7 @@ def test_cables_that_do_not_plug_are_said() -> None:
 
 def test_a_network_that_is_joined_has_ports_left() -> None:
     """Two spines would be enough for its own 128 uplinks, and would leave none for those that join."""
-    text = STORAGE.read_text()
+    text = STORAGE.read_text().replace(", exits: 2", "")
     assert switches(planned(text, file=STORAGE))["in-band"] == (4, 4)
     alone = planned(text.replace(", joins: {fabric: in-band, links: 2}", ""), file=STORAGE)
     assert switches(alone)["in-band"] == (4, 2)

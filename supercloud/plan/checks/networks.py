@@ -10,13 +10,15 @@ from ...errors import Finding
 from ...primitives.addresses import Block
 from ...primitives.nodes import HostRange
 from ..fabric.roles import is_routed, role_of
-from ..model import Plan
+from ..model import FabricPlan, Plan
 from ..network.bridge_needs import bridge_lack
 from ..network.model import block_of
-from ..network.vlans import LAST, vlans_of
+from ..network.vlans import LAST, own_vlans, vlans_of
 
 # Letters of one label of a name (RFC 1035, 2.3.4).
 _LABEL = 63
+# Subnets that a finding names.
+_LISTED = 4
 
 
 def network_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -114,8 +116,7 @@ def network_edge(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def network_bridging(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Switches of a bridged network whose operating system cannot do what the network asks of it."""
-    bridged = {item.name: item for item in plan.fabrics if item.tiers and item.kind != "infiniband"
-               and not is_routed(item.kind, item.role)}  # fmt: skip
+    bridged = _bridged(plan)
     positions = {fabric.name: index for index, fabric in enumerate(plan.spec.fabrics)}
     for run in plan.networks.switches if plan.networks else ():
         if run.fabric in bridged and (lack := bridge_lack(plan, bridged[run.fabric], run)):
@@ -123,6 +124,36 @@ def network_bridging(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "network-bridging", "warning", f"fabrics[{positions[run.fabric]}]",
                 f"no configuration is written for {run.tier.count} {run.tier.name} switches of {run.fabric}: {lack}",
                 "set os: nvue or eos where the switch runs it, or configure them by hand and suppress this",
+            )  # fmt: skip
+
+
+def _bridged(plan: Plan) -> dict[str, FabricPlan]:
+    """The networks whose switches only bridge, by name."""
+    return {item.name: item for item in plan.fabrics
+            if item.tiers and item.kind != "infiniband" and not is_routed(item.kind, item.role)}  # fmt: skip
+
+
+def network_exits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Bridged networks of several subnets that no router joins: their switches only bridge."""
+    bridged, vlans = _bridged(plan), vlans_of(plan)
+    declared = {fabric.name: fabric for fabric in plan.spec.fabrics}
+    joined: dict[str, list[str]] = {}
+    for name in bridged:
+        way = [name]  # up to the network that its VLANs end at
+        while (up := declared[way[-1]].joins) and up.fabric in bridged and up.fabric not in way:
+            way.append(up.fabric)
+        if not any(declared[item].exits for item in way):
+            joined.setdefault(way[-1], []).append(name)
+    for last, names in joined.items():
+        subnets = sorted({vlan for name in names for vlan in own_vlans(bridged[name], vlans)})
+        if len(subnets) > 1:
+            listed = ", ".join(vlan.name for vlan in subnets[:_LISTED]) + (", …" if len(subnets) > _LISTED else "")
+            yield Finding(
+                "network-exits", "warning", f"fabrics[{list(declared).index(last)}].exits",
+                f"no link of {' and '.join(names)} leads to a router: the {len(subnets)} subnets ({listed}) are VLANs "
+                "of their own, and a machine in one reaches none in another",
+                "set exits to as many links to the building's router, which has the gateways' addresses, or cable a "
+                "router by hand and suppress this with a reason",
             )  # fmt: skip
 
 
@@ -280,6 +311,7 @@ CHECKS = (
     network_bridging,
     network_contract,
     network_edge,
+    network_exits,
     network_name_twice,
     network_names,
     network_overlap,

@@ -17,7 +17,7 @@ from ..cabling.cabled import fabrics_cabled
 from ..fabric.roles import is_routed
 from ..model import FabricPlan, Plan
 from .model import SwitchRun
-from .vlans import Vlan, vlans_of
+from .vlans import Vlan, own_vlans, vlans_of
 
 if TYPE_CHECKING:
     from ..cabling.table import CableTable
@@ -176,7 +176,7 @@ def bridges_of(plan: Plan) -> tuple[Bridged, ...]:
     links = [link for fabric in fabrics for link in _links(site, cables_of(plan, fabric, spots))]
     vlans = vlans_of(plan)
     of_host = _host_vlans(plan, vlans)
-    own = {item.name: _own_vlans(item, vlans) for item in fabrics}
+    own = {item.name: own_vlans(item, vlans) for item in fabrics}
     trunks: dict[str, list[Trunk]] = {name: [] for name in site.runs}
     bonds: dict[str, list[HostBond]] = {name: [] for name in names}
     unknown: dict[str, list[str]] = {name: [] for name in names}
@@ -325,12 +325,6 @@ def _breakouts(site: _Site, ends: Sequence[_Port]) -> Mapping[str, int]:
             cage = run.cage(end.number)
             found[cage] = max(parts, found.get(cage, 1))
     return found
-
-
-def _own_vlans(fabric: FabricPlan, vlans: Mapping[str, Vlan]) -> tuple[Vlan, ...]:
-    """Those of the subnets that a network of its role has."""
-    roles = ("bmc", "switch") if fabric.role == "management" else ("service", "in-band", "storage")
-    return tuple(sorted(vlan for vlan in vlans.values() if vlan.subnet.role in roles))
 
 
 def _carried(site: _Site, own: Mapping[str, tuple[Vlan, ...]], fabric: str) -> tuple[Vlan, ...]:

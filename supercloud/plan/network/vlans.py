@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ..model import Plan
+from ..model import FabricPlan, Plan
 from .model import Subnet
 
-__all__ = ["FIRST", "LAST", "PEER_VLAN", "Vlan", "family_of", "vlans_of"]
+__all__ = ["FIRST", "LAST", "PEER_VLAN", "Vlan", "family_of", "own_vlans", "vlans_of"]
 
 PEER_VLAN = 4094
 """Between the switches of a pair, never beyond them."""
@@ -54,3 +54,9 @@ def vlans_of(plan: Plan) -> Mapping[str, Vlan]:
             counts[family] = counts.get(family, 0) + 1
             found[subnet.name] = Vlan(plan.spec.network.vlans.get(subnet.name, number), subnet.name, subnet)
     return found
+
+
+def own_vlans(fabric: FabricPlan, vlans: Mapping[str, Vlan]) -> tuple[Vlan, ...]:
+    """Those of the subnets that a bridged network of its role has."""
+    roles = ("bmc", "switch") if fabric.role == "management" else ("service", "in-band", "storage")
+    return tuple(sorted(vlan for vlan in vlans.values() if vlan.subnet.role in roles))

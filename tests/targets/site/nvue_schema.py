@@ -1,7 +1,8 @@
 """The part of NVUE's object model that rendered switches use, closed: a key or a word that is not in it is an error.
 
 Written from NVIDIA's NVUE command reference (docs.nvidia.com/networking-ethernet-software/nvue-reference: set commands
-of QoS, interface, BGP, router policy, system), whose paths are those of its OpenAPI document.
+of QoS, interface, BGP, BFD, router policy, system), whose paths are those of its OpenAPI document, in the words of
+release 5.15 and later: nvue_words.py has those that it renamed.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def number(low: int, high: int) -> dict[str, Any]:
     return {"type": "integer", "minimum": low, "maximum": high}
 
 
-SWITCHED = {"enum": ["on", "off", True, False]}  # YAML of its time reads on and off as booleans
+SWITCHED = {"enum": ["enabled", "disabled"]}
 ENABLED = {"enum": ["enable", "disable"]}
 PROFILE = r"^[A-Za-z_][A-Za-z0-9_-]{0,31}$"
 PREFIX = r"^\d{1,3}(\.\d{1,3}){3}/\d{1,2}$"
@@ -36,7 +37,8 @@ PROFILED = closed(("profile",), profile={"type": "string", "pattern": PROFILE})
 INTERFACE = closed(
     type={"enum": ["swp", "eth", "loopback"]},
     description={"type": "string", "maxLength": 80},
-    ip=closed(vrf={"type": "string"}, address=ADDRESSES, gateway=keyed(r"^\d{1,3}(\.\d{1,3}){3}$", closed())),
+    vrf={"type": "string"}, ipv4=closed(address=ADDRESSES, gateway=keyed(r"^\d{1,3}(\.\d{1,3}){3}$", closed()),
+                                        dhcp_client=closed(("state",), state=SWITCHED)),
     link=closed(mtu=number(552, 9216), breakout=keyed(r"^[1248]x$", closed())),
     qos=closed(
         mapping=PROFILED, egress_scheduler=PROFILED, pfc=PROFILED, congestion_control=PROFILED,
@@ -63,7 +65,8 @@ MAP_RULE = closed(("action", "match"), action=closed(permit=closed(), deny=close
     ("type",), type={"enum": ["ipv4", "ipv6"]}, ip_prefix_list={"type": "string"}))  # fmt: skip
 SEQUENCE = r"^\d{1,5}$"
 ROUTER = closed(
-    bgp=closed(("enable", "autonomous-system", "router-id"), enable=SWITCHED,
+    bfd=closed(("state", "profile"), state=SWITCHED, profile=keyed(r"^[A-Z]+$", closed())),
+    bgp=closed(("state", "autonomous-system", "router-id"), state=SWITCHED,
                autonomous_system=number(1, 4_294_967_294), router_id={"type": "string", "pattern": r"^\d+(\.\d+){3}$"}),
     policy=closed(
         prefix_list=keyed(r"^[A-Z]+$", closed(("type", "rule"), type={"enum": ["ipv4", "ipv6"]},
@@ -73,15 +76,15 @@ ROUTER = closed(
 )  # fmt: skip
 NAMED_MAP = closed(("route-map",), route_map={"type": "string"})
 FAMILY = closed(
-    ("enable",), enable=SWITCHED, multipaths=closed(ebgp=number(1, 128)), network=ADDRESSES,
-    redistribute=closed(connected=closed(("enable",), enable=SWITCHED, route_map={"type": "string"})),
+    ("state",), state=SWITCHED, multipaths=closed(ebgp=number(1, 128)), network=ADDRESSES,
+    redistribute=closed(connected=closed(("state",), state=SWITCHED, route_map={"type": "string"})),
     aggregate_route=keyed(PREFIX, closed(summary_only=SWITCHED)),
     policy=closed(inbound=NAMED_MAP, outbound=NAMED_MAP),
 )  # fmt: skip
 BGP = closed(
-    ("enable",), enable=SWITCHED, path_selection=closed(multipath=closed(aspath_ignore=SWITCHED)),
+    ("state",), state=SWITCHED, path_selection=closed(multipath=closed(aspath_ignore=SWITCHED)),
     timers=closed(keepalive=number(1, 65535), hold=number(3, 65535)), address_family=closed(ipv4_unicast=FAMILY),
-    peer_group=keyed(r"^[A-Z]+$", closed(bfd=closed(("enable",), enable=SWITCHED),
+    peer_group=keyed(r"^[A-Z]+$", closed(bfd=closed(("profile",), profile={"type": "string"}),
                                          address_family=closed(ipv4_unicast=FAMILY))),
     neighbor=keyed(PORT, closed(("type", "remote-as"), type={"const": "unnumbered"}, peer_group={"type": "string"},
                                 remote_as=number(1, 4_294_967_294))),
@@ -112,9 +115,10 @@ ADDRESS = r"^\d{1,3}(\.\d{1,3}){3}$"
 BRIDGED_INTERFACE = closed(
     ("type",), type={"enum": ["swp", "eth", "bond", "peerlink", "sub", "svi"]},
     description={"type": "string", "maxLength": 80},
-    ip=closed(vrf={"type": "string"}, address=ADDRESSES, gateway=keyed(ADDRESS, closed())),
+    vrf={"type": "string"}, ipv4=closed(address=ADDRESSES, gateway=keyed(ADDRESS, closed()),
+                                        dhcp_client=closed(("state",), state=SWITCHED)),
     bond=closed(("member",), member=keyed(PORT, closed()), lacp_bypass=SWITCHED,
-                mlag=closed(("enable", "id"), enable=SWITCHED, id=number(1, 65535))),
+                mlag=closed(("state", "id"), state=SWITCHED, id=number(1, 65535))),
     bridge=BRIDGED_PORT, vlan=number(1, 4094), base_interface={"const": "peerlink"},
 )  # fmt: skip
 NVUE_BRIDGED = {
@@ -126,7 +130,7 @@ NVUE_BRIDGED = {
         system=closed(hostname={"type": "string", "pattern": r"^[a-z0-9-]{1,64}$"}),
         bridge=closed(domain=keyed("^br_default$", closed(vlan=keyed(VLAN, closed()), stp=closed(
             priority={"type": "integer", "multipleOf": 4096, "minimum": 0, "maximum": 61440})))),
-        mlag=closed(("mac-address", "peer-ip", "backup"), peer_ip={"const": "linklocal"},
+        mlag=closed(("state", "mac-address", "peer-ip", "backup"), state=SWITCHED, peer_ip={"const": "linklocal"},
                     mac_address={"type": "string", "pattern": "^44:38:39:ff:[0-9a-f]{2}:[0-9a-f]{2}$"},
                     backup=keyed(ADDRESS, closed(vrf={"const": "mgmt"}))),
         interface=keyed(r"^(eth0|swp\d+(s\d+)?|bond\d{1,5}|peerlink(\.4094)?|vlan\d+)$", BRIDGED_INTERFACE),

@@ -15,6 +15,7 @@ import jsonschema
 import pytest
 import yaml
 from nvue_schema import NVUE_BRIDGED
+from nvue_words import RENAMED, commands, uses
 from samples import ROOT
 
 from supercloud.plan.model import Plan
@@ -109,7 +110,7 @@ def test_both_ends_of_each_cable_agree() -> None:
             else:
                 found = hosts.setdefault((network, row["a_device"]), [])
                 found.append(("bond" in far, vlans(b, row["b_system_port"])))
-                assert far["bridge"]["domain"]["br_default"]["stp"]["admin-edge"] is True
+                assert far["bridge"]["domain"]["br_default"]["stp"]["admin-edge"] == "enabled"
     assert between == 24 + 6 + 16  # uplinks, peer links, links of management switches
     for (network, host), ends in hosts.items():
         assert len({(bundled, tuple(vlan)) for bundled, vlan in ends}) == 1, host
@@ -128,7 +129,7 @@ def test_a_pair_is_one_switch() -> None:
         assert spanning[0] == spanning[1] and len({number for number, _, _ in spanning[0]}) == len(spanning[0])
         assert one["mlag"]["mac-address"] == other["mlag"]["mac-address"]
         macs.add(one["mlag"]["mac-address"])
-        addresses = [switch["interface"]["eth0"]["ip"]["address"] for switch in (one, other)]
+        addresses = [switch["interface"]["eth0"]["ipv4"]["address"] for switch in (one, other)]
         assert [next(iter(switch["mlag"]["backup"])) for switch in (other, one)] == [
             next(iter(address)).partition("/")[0] for address in addresses
         ]
@@ -140,12 +141,32 @@ def test_a_pair_is_one_switch() -> None:
     assert roots == [4096, 8192]
 
 
+def test_a_pair_of_nvue_switches_runs_mlag_and_asks_nobody_for_a_second_address() -> None:
+    """MLAG is off unless it is set; ``eth0`` asks by DHCP from the factory on, and a static address changes nothing."""
+    said = switches()
+    pairs = [switch for switch in said.values() if "peerlink" in switch["interface"]]
+    assert len(pairs) == 6 and {switch["mlag"]["state"] for switch in pairs} == {"enabled"}
+    cabled = [switch["interface"]["eth0"]["ipv4"] for switch in said.values() if "eth0" in switch["interface"]]
+    assert len(cabled) > len(pairs) and all(item["dhcp-client"] == {"state": "disabled"} for item in cabled)
+
+
 def test_nvue_files_fit_its_object_model() -> None:
     _, bundle = four_networks()
     checker = jsonschema.Draft202012Validator(NVUE_BRIDGED)
     for path in ("in-band/leaf/in-band-leaf-001.yaml", "in-band/spine/in-band-spine-002.yaml",
                  "management/leaf/management-leaf-008.yaml"):  # fmt: skip
         checker.validate(yaml.safe_load(bundle[path]))
+
+
+def test_nvue_files_have_the_words_of_the_release_that_they_name() -> None:
+    _, bundle = four_networks()
+    texts = [text for path, text in bundle.items() if path.endswith(".yaml")]
+    said = {command for text in texts for command in commands(yaml.safe_load(text)[0]["set"])}
+    assert not [command for command in said for old in RENAMED if uses(command, old)]
+    assert not [command for command in said if command.split()[-1] in ("on", "off") or " enable " in command]
+    bridged = [new for new in RENAMED.values() if "router" not in new]
+    assert [new for new in bridged if not any(uses(command, new) for command in said)] == []
+    assert all("release 5.15 or later" in text.splitlines()[0] for text in texts)
 
 
 @pytest.mark.parametrize(("system", "files"), [("eos", True), ("nvue", True), ("sonic", False), ("frr", False)])
@@ -278,3 +299,4 @@ def test_loading_merges(system: str) -> None:
     steps = "".join(text.split("```\n")[1::2])
     assert "<switch>" in steps and "configure replace" not in steps and "config replace" not in steps
     assert "commit timer" in steps or "apply --confirm\n" in steps
+    assert all(path.startswith('"$PWD/') for path in steps.split("nv config patch ")[1:])  # NVUE takes full paths only

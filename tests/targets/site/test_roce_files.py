@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 import yaml
 from nvue_schema import NVUE
+from nvue_words import RENAMED, commands, uses
 from plan.test_resolve import planned, train
 from samples import ROOT
 
@@ -22,6 +23,7 @@ from supercloud.plan.resolve import resolve
 from supercloud.primitives.bundle import Bundle
 from supercloud.spec.loader import load
 from supercloud.targets import render
+from supercloud.targets.site.roce.nodes import reached
 
 DIALECTS = ("eos", "frr", "nvue", "sonic")
 ROCE = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600", "leaf_down": 8,
@@ -259,6 +261,63 @@ def test_nvue_files_fit_its_object_model() -> None:
     assert len(list(check.iter_errors(broken))) == 2
 
 
+def nulls(data: Any, path: str = "") -> list[str]:
+    items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    return [path] if data is None else [found for key, value in items for found in nulls(value, f"{path}.{key}")]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_fabric_of_one_leaf_has_no_sessions_and_is_asked_for_none(dialect: str) -> None:
+    """NVUE was given ``neighbor:`` with nothing in it, and INSTALL.md asked for 0 next hops."""
+    fabric = {"name": "compute", "kind": "roce", "shape": "fat-tree", "switch": "nvidia-sn5600", "os": dialect}
+    plan = planned(pools=train("dgx-h100", 4), fabrics=[fabric])
+    assert not plan.errors and plan.fabrics[0].switches("leaf") == 1, plan.errors
+    bundle = render(plan, "roce")
+    for path, text in bundle.items():
+        if path.endswith(".yaml"):
+            data = yaml.safe_load(text)
+            jsonschema.validate(data, NVUE)
+            assert not nulls(data), path
+        assert "(0)" not in text and "redistribute connected" not in text
+    install = bundle["INSTALL.md"]
+    assert "bgp summary" not in install and "session names" not in install and "show ip route connected" in install
+    assert "bgp summary" in render(plan_of(dialect), "roce")["INSTALL.md"]
+
+
+def nvue_commands(bundle: Bundle) -> set[str]:
+    return {command for path, text in bundle.items() if path.endswith(".yaml")
+            for command in commands(yaml.safe_load(text)[0]["set"])}  # fmt: skip
+
+
+def test_nvue_files_have_the_words_of_the_release_that_they_name() -> None:
+    """They had the words up to 5.14 and named no release, while the catalog quoted the pages of 5.15."""
+    bundle = render(plan_of("nvue", routing={"bfd": True}), "roce")
+    said = nvue_commands(bundle)
+    assert not [command for command in said for old in RENAMED if uses(command, old)]
+    assert not [command for command in said if command.split()[-1] in ("on", "off") or " enable " in command]
+    used = [old for old, new in RENAMED.items() if any(uses(command, new) for command in said)]
+    assert len(used) == 12, "every word of routing"
+    assert {text.splitlines()[0].partition(" for ")[2] for path, text in bundle.items() if path.endswith(".yaml")} == {
+        "NVIDIA Cumulus Linux with NVUE, release 5.15 or later; edits are lost"
+    }
+    (profile,) = [
+        command for command in said if uses(command, "vrf default router bgp peer-group FABRIC bfd profile *")
+    ]
+    assert f"router bfd profile {profile.split()[-1]}" in said and "router bfd state enabled" in said
+
+
+@pytest.mark.parametrize(
+    ("release", "loads"), [("5.14.0", False), ("5.9.2", False), ("5.15.0", True), ("5.16.1", True)]
+)
+def test_loading_refuses_a_release_with_other_words(release: str, loads: bool, tmp_path: Path) -> None:
+    (tmp_path / "os-release").write_text(f'NAME="Cumulus Linux"\nVERSION_ID={release}\nID=cumulus-linux\n')
+    text = render(plan_of("nvue"), "roce")["INSTALL.md"]
+    blocks = re.findall(r"^```\n(.*?)^```", text, re.M | re.S)
+    check = blocks[0].replace("/etc/os-release", str(tmp_path / "os-release"))
+    assert "nv config" not in check and str(tmp_path) in check and "nv config patch" in blocks[1]
+    assert (subprocess.run(["bash", "-c", check]).returncode == 0) == loads
+
+
 def test_a_node_works_out_what_the_plan_says(tmp_path: Any) -> None:
     for plan in (plan_of("frr"), plan_of("frr", planes=2), resolve(load(ROOT / "examples/04-roce-24k/cluster.yaml"))):
         assert plan.networks is not None
@@ -287,6 +346,64 @@ def test_no_address_is_given_where_an_interface_is_not_present(tmp_path: Any) ->
     assert done.returncode == 1 and "none is called rail0" in done.stderr, done.stderr
     assert "rail7" in done.stderr, "all that are missing are named at once"
     assert list(tmp_path.iterdir()) == [script]
+
+
+def run_rails(tmp_path: Path, script: str, how: str, host: str) -> None:
+    """Run roce-rails.sh below a folder; ``ip`` notes what it is told in ``calls``."""
+    names = re.findall(r'^ +"\d+ \d+ (\S+) ', script, re.M)
+    for folder in ("etc/systemd/network", "bin", *(f"sys/class/net/{name}" for name in names),
+                   *(f"proc/sys/net/ipv4/conf/{name}" for name in names)):  # fmt: skip
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+    for program in ("ip", "networkctl"):
+        (tmp_path / "bin" / program).write_text(f'#!/bin/sh\necho "{program} $@" >>"{tmp_path}/calls"\n')
+        (tmp_path / "bin" / program).chmod(0o755)
+    (tmp_path / "rails.sh").write_text(script)
+    environment = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin", "DESTDIR": str(tmp_path)}
+    done = subprocess.run(["bash", tmp_path / "rails.sh", how, host], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("planes", [1, 2])
+def test_a_program_that_binds_no_address_reaches_the_fabric(planes: int, tmp_path: Path) -> None:
+    """Its block was in the tables of single addresses only: clients of storage went to the in-band router."""
+    plan = plan_of("frr", planes=planes)
+    assert plan.networks is not None
+    (underlay,) = plan.networks.underlays
+    assert not underlay.wiring.rails_are_disjoint
+    script = render(plan, "roce")["compute/nodes/train/roce-rails.sh"]
+    run_rails(tmp_path, script, "ip", "train-0001")
+    calls = (tmp_path / "calls").read_text().splitlines()
+    links = list(underlay.rails.links(0))
+    names = re.findall(r'^ +"\d+ \d+ (\S+) ', script, re.M)
+    wanted = []
+    for plane in range(planes):
+        hops = "".join(f" nexthop via {link.gateway} dev {name}"
+                       for link, name in zip(links, names, strict=True) if link.plane == plane)  # fmt: skip
+        wanted += [f"ip route replace {block}{hops}" for block in reached(underlay, plane)]
+    assert [call for call in calls if call.startswith("ip route") and " table " not in call] == wanted
+    run_rails(tmp_path, script, "networkd", "train-0001")
+    for link, name in zip(links, names, strict=True):
+        routes = (tmp_path / f"etc/systemd/network/50-roce-{name}.network").read_text().split("[Route]")[1:]
+        (spread,) = [route for route in routes if "MultiPathRoute" in route]
+        assert spread.count("MultiPathRoute=") == len(links) / planes and "Table=" not in spread
+        (alone,) = [route for route in routes if "Metric=" in route and "Table=" not in route]  # while one is down
+        assert f"Destination={reached(underlay, link.plane)[0]}\n" in alone
+        (closed,) = [route for route in routes if "Type=unreachable" in route]  # what is bound takes no other link
+        assert f"Destination={underlay.block}\n" in closed and "Table=" in closed
+    ignored = list((tmp_path / "proc/sys/net/ipv4/conf").glob("*/ignore_routes_with_linkdown"))
+    assert len(ignored) == len(links)  # or a link without a carrier would keep its share of them
+    assert "ip route get <another's address>" in render(plan, "roce")["INSTALL.md"]
+
+
+def test_a_program_has_to_bind_an_address_where_no_route_joins_the_rails(tmp_path: Path) -> None:
+    fabric = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600", "pod": "rail"}
+    plan = planned(pools=train("dgx-h100", 16), fabrics=[fabric])
+    assert plan.networks is not None and plan.networks.underlays[0].wiring.rails_are_disjoint
+    bundle = render(plan, "roce")
+    run_rails(tmp_path, bundle["compute/nodes/train/roce-rails.sh"], "ip", "train-0001")
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert not [call for call in calls if call.startswith("ip route") and " table " not in call]
+    assert "bind the address" in bundle["INSTALL.md"] and "ip route get" not in bundle["INSTALL.md"]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -325,6 +442,9 @@ def test_loading_merges_so_that_nobody_is_locked_out(dialect: str) -> None:
     if dialect in kept:  # what cuts the session off is taken back by itself
         first, then = (next(at for at, step in enumerate(steps) if item in step) for item in kept[dialect])
         assert first < then
+    if dialect == "nvue":  # which takes full paths only
+        patches = [step for step in steps if "config patch" in step]
+        assert len(patches) == 2 and all('patch "$PWD/' in step for step in patches)
     if dialect == "sonic":  # nothing is called like the file that `config reload` reads
         assert not [path for path in bundle if path.endswith("config_db.json")]
     if dialect == "eos":  # SSH listens in the default VRF only, unless it is told

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from ....catalog import NetworkOs
 from ....plan.model import Plan
 from ....plan.network.bridge_needs import bridge_lack
 from ....plan.network.bridges import Bridged, BridgeSwitch, bridges_of
@@ -31,7 +32,7 @@ def render(plan: Plan) -> Bundle:
     networks = bridges_of(plan)
     files: Files = {}
     tiers: dict[str, list[tuple[object, str]]] = {}
-    loads: dict[str, str] = {}
+    loads: dict[str, NetworkOs] = {}
     for network in networks:
         name = network.fabric.name
         for run in plan.networks.switches:
@@ -40,7 +41,7 @@ def render(plan: Plan) -> Bundle:
             lack = bridge_lack(plan, network.fabric, run)
             tiers.setdefault(name, []).append((run, lack))
             if run.system and not lack:
-                loads[run.system.dialect] = run.system.title
+                loads[run.system.dialect] = run.system
                 for view in network.switches:
                     if view.run is run:
                         own = DIALECTS[run.system.dialect](view, network)
@@ -53,6 +54,8 @@ def render(plan: Plan) -> Bundle:
         ("vlan", "name", "subnet", "gateway"),
         ((str(vlan.number), vlan.name, str(vlan.subnet.block), vlan.subnet.gateway or "") for vlan in vlans),
     )
+    names = {network.fabric.name for network in networks}
+    exits = sum(fabric.exits for fabric in plan.spec.fabrics if fabric.name in names)
     files["INSTALL.md"] = fill("ethernet/INSTALL.md.j2", plan=plan, networks=networks, vlans=vlans, tiers=tiers,
-                               loads=dict(sorted(loads.items())))  # fmt: skip
+                               loads=dict(sorted(loads.items())), exits=exits)  # fmt: skip
     return Bundle(files)

@@ -9,7 +9,7 @@ from ....plan.network.bridges import PEER_CHANNEL, Bridged, BridgeSwitch
 from ....plan.network.vlans import PEER_VLAN
 from ....primitives.bundle import File
 from ....primitives.templates import fill
-from ..head import head
+from ..head import head, release_head
 
 __all__ = ["eos", "linux", "nvue", "sonic"]
 
@@ -29,7 +29,9 @@ def eos(view: BridgeSwitch, network: Bridged) -> Files:
 def nvue(view: BridgeSwitch, network: Bridged) -> Files:
     """Cumulus Linux."""
     mac = _PAIR_MAC.format(*divmod(view.pair, 256))
-    text = fill("ethernet/nvue.yaml.j2", head=head(view.name, "#"), view=view, peer_vlan=PEER_VLAN, pair_mac=mac)
+    assert view.run.system is not None, "a plan with errors is not rendered"
+    first = release_head(view.name, "#", view.run.system)
+    text = fill("ethernet/nvue.yaml.j2", head=first, view=view, peer_vlan=PEER_VLAN, pair_mac=mac)
     return {f"{view.name}.yaml": text}
 
 

@@ -14,7 +14,7 @@ from ....primitives.bundle import File
 from ....primitives.templates import fill
 from ..head import head
 
-__all__ = ["contract_values", "interface", "node_files", "reached"]
+__all__ = ["are_rails_joined", "contract_values", "interface", "node_files", "reached"]
 
 _CLASSES = 8
 # Route tables of a host, one a link: each fabric has so many, from the first one on.
@@ -39,6 +39,7 @@ def contract_values(plan: Plan, underlay: Underlay) -> dict[str, Any]:
         "contract": underlay.lossless,
         "prefix": prefix(underlay),
         "table": _TABLES + position * _LINKS,
+        "joined": are_rails_joined(underlay),
         "reached": [reached(underlay, plane) for plane in range(underlay.rails.hosts.planes)],
         "flow": ",".join("1" if item == underlay.lossless.priority else "0" for item in range(_CLASSES)),
         "kinds": ",".join("strict" if item == underlay.lossless.cnp_priority else "ets" for item in range(_CLASSES)),
@@ -78,6 +79,11 @@ def node_files(plan: Plan, underlay: Underlay, pool: PoolPlan) -> dict[str, File
     if underlay.role == "compute":  # collectives run over no other
         files["nccl.conf"] = fill("roce/nccl.conf.j2", **values)
     return files
+
+
+def are_rails_joined(underlay: Underlay) -> bool:
+    """Whether every link of a host reaches every rail of its plane, so that any of them will do."""
+    return underlay.rails.hosts.sides == 1 or not underlay.wiring.rails_are_disjoint
 
 
 def _devices(pool: PoolPlan, underlay: Underlay) -> tuple[str, ...]:

@@ -4,7 +4,9 @@
 #   roce-rails.sh show       print them
 #   roce-rails.sh networkd   write them for systemd-networkd, and load them
 #   roce-rails.sh ip         set them now, until the next boot
-# Each link has a route table of its own: what leaves from its address leaves over it, to the rails of its plane.
+# Each link has a route table of its own: what leaves from its address leaves over it, to the rails of its plane, and
+# over no other where it does not work.
+# What leaves from no address in particular is spread over all links of the plane, by the main table.
 set -euo pipefail
 shopt -s extglob
 
@@ -90,6 +92,8 @@ if [ "$how" != show ]; then # nothing is changed unless all of them are here
 fi
 folder=$system/etc/systemd/network
 table=100
+hops=()
+used=()
 for link in "${links[@]}"; do
     read -r plane nic name device <<<"$link"
     unit=$((node / 16))
@@ -108,6 +112,7 @@ for link in "${links[@]}"; do
         for block in ${reached[$plane]}; do
             ip route replace "$block" via "$gateway" dev "$interface" src "$address" table $table
         done
+        ip route replace unreachable 172.16.0.0/15 table $table metric 1
         ip rule del from "$address" table $table 2>/dev/null || true
         ip rule add from "$address" table $table
         ;;
@@ -116,20 +121,47 @@ for link in "${links[@]}"; do
             printf '[Match]\nName=%s\n\n[Link]\nMTUBytes=9000\n\n' "$interface"
             printf '[Network]\nAddress=%s/31\nIPv6AcceptRA=no\nLLDP=yes\nEmitLLDP=yes\n' "$address"
             printf '\n[RoutingPolicyRule]\nFrom=%s\nTable=%s\n' "$address" $table
+            printf '\n[Route]\nType=unreachable\nDestination=172.16.0.0/15\nTable=%s\nMetric=1\n' $table
             for block in ${reached[$plane]}; do
                 printf '\n[Route]\nDestination=%s\nGateway=%s\nPreferredSource=%s\nTable=%s\n' "$block" "$gateway" "$address" $table
+                # systemd-networkd sets the route over all links only while all of them work
+                printf '\n[Route]\nDestination=%s\nGateway=%s\nPreferredSource=%s\nMetric=%s\n' "$block" "$gateway" "$address" $table
             done
         } >"$folder/50-roce-$interface.network"
         ;;
     *) echo "show, networkd or ip, not '$how'" >&2; exit 2 ;;
     esac
+    case $how in
+    ip) hops[plane]+="nexthop via $gateway dev $interface " ;;
+    networkd) hops[plane]+="MultiPathRoute=$gateway@$interface " ;;
+    esac
+    used[plane]+="$interface "
     if [ "$how" != show ]; then
-        # several interfaces, one kernel: each answers for its own addresses only, and routes need not be symmetric
-        echo 1 >/proc/sys/net/ipv4/conf/"$interface"/arp_ignore
-        echo 2 >/proc/sys/net/ipv4/conf/"$interface"/arp_announce
-        echo 2 >/proc/sys/net/ipv4/conf/"$interface"/rp_filter
+        # several interfaces, one kernel: each answers for its own addresses only, routes need not be symmetric, and a
+        # link without a carrier carries no share of a route over several
+        echo 1 >"$system"/proc/sys/net/ipv4/conf/"$interface"/arp_ignore
+        echo 2 >"$system"/proc/sys/net/ipv4/conf/"$interface"/arp_announce
+        echo 2 >"$system"/proc/sys/net/ipv4/conf/"$interface"/rp_filter
+        echo 1 >"$system"/proc/sys/net/ipv4/conf/"$interface"/ignore_routes_with_linkdown
     fi
     table=$((table + 1))
+done
+# Programs that bind no address, such as clients of storage, look in the main table: a route over all links of a plane.
+for plane in "${!hops[@]}"; do
+    read -ra words <<<"${hops[$plane]}"
+    for block in ${reached[$plane]}; do
+        case $how in
+        ip) ip route replace "$block" "${words[@]}" ;;
+        networkd) # in the file of each link: the route goes with any of them, and comes back with it
+            for interface in ${used[$plane]}; do
+                {
+                    printf '\n[Route]\nDestination=%s\n' "$block"
+                    printf '%s\n' "${words[@]}"
+                } >>"$folder/50-roce-$interface.network"
+            done
+            ;;
+        esac
+    done
 done
 if [ "$how" = networkd ]; then
     networkctl reload
