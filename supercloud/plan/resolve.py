@@ -13,6 +13,7 @@ from ..spec.loader import Loaded
 from .checks import run_checks
 from .cloud.place import region_place
 from .cloud.site import cloud_of
+from .fabric.tenant_hosts import find_pool_tenants
 from .facility.layout import layout_of
 from .kubernetes.releases import with_kubernetes
 from .localities import localities_of
@@ -45,7 +46,9 @@ def resolve(spec: ClusterSpec | Loaded[ClusterSpec], catalog: Catalog | None = N
     declared = with_service_hosts(declared, facts, problems)
     site = _site(declared, facts)
     network, pools = network_and_pools(declared, facts, problems)
-    scheduler = scheduler_of(declared, network, facts, problems)
+    whose = find_pool_tenants(declared, pools)
+    pools = tuple(replace(pool, tenants=whose.get(pool.name, ())) for pool in pools)
+    scheduler = scheduler_of(declared, network, pools, facts, problems)
     scheduler = with_kubernetes(scheduler, declared, pools, facts, problems)
     if any(pool.accelerator and pool.accelerator.kubernetes == _NVIDIA for pool in pools):
         scheduler = replace(scheduler, xids=cast(XidCatalog, facts.get("xids", "nvidia")))
