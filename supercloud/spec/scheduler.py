@@ -22,8 +22,8 @@ class Host(Model):
 
 
 class Partition(Model):
-    """A Slurm partition over one or more pools. Without any, every pool gets a partition of its own name, for the tenants
-    whose nodes an InfiniBand partition makes them."""
+    """A Slurm partition over one or more pools. Without any, every pool gets a partition of its own name, for
+    the tenants that InfiniBand partitions give its nodes to."""
 
     name: Name
     pools: tuple[Name, ...] = Field(min_length=1)
