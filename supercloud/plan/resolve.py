@@ -8,6 +8,7 @@ from typing import cast
 
 from ..catalog import Catalog, Location
 from ..catalog.kubernetes_parts import XidCatalog
+from ..errors import check_type
 from ..spec import ClusterSpec, SlurmScheduler
 from ..spec.loader import Loaded
 from .checks import run_checks
@@ -37,6 +38,8 @@ def resolve(spec: ClusterSpec | Loaded[ClusterSpec], catalog: Catalog | None = N
 
     Given a loaded spec, findings name file and line, and an overlay folder named in it is used.
     """
+    check_type(spec, (ClusterSpec, Loaded), "resolve takes a cluster spec",
+               "read one with load(path), or take ClusterSpec.model_validate(…)")  # fmt: skip
     loaded = spec if isinstance(spec, Loaded) else None
     declared = loaded.model if loaded else cast(ClusterSpec, spec)
     folder = Path(loaded.document.file).parent if loaded else Path()
