@@ -39,6 +39,7 @@ __all__ = [
     "SupercloudError",
     "UnknownName",
     "WorkError",
+    "check_type",
     "nearest",
 ]
 
@@ -142,6 +143,18 @@ class JobFailed(WorkError):
         super().__init__(message)
         self.state = state
         self.job_exit_code = exit_code
+
+
+def check_type(value: object, kinds: type | tuple[type, ...], takes: str, hint: str) -> None:
+    """Refuse an argument of another kind; ``takes`` is the function with what it takes, ``hint`` how to make that.
+
+    >>> check_type("cluster.yaml", dict, "f takes a plan", "make one with resolve")
+    Traceback (most recent call last):
+    supercloud.errors.InputError: f takes a plan, not the str 'cluster.yaml'; make one with resolve
+    """
+    if not isinstance(value, kinds):
+        shown = f" {str(value)[:80]!r}" if isinstance(value, str) else ""
+        raise InputError(f"{takes}, not the {type(value).__name__}{shown}; {hint}")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -46,6 +46,8 @@ class SlurmAbilities(Part):
     """switch/nvidia_imex."""
     container_tmp: Literal["JobContainerType=job_container/tmpfs", "NamespaceType=namespace/tmpfs"] | None = None
     """What gives each job its own /tmp; none where the plugin cannot be relied on."""
+    container_tmp_untried: Text | None = None
+    """Another plugin that gives it, by the manual of the release; nobody ran it for this catalog. Never rendered."""
     segments: Flag
     """Whether jobs may ask for --segment."""
     exclusive_key: Flag

@@ -22,6 +22,7 @@ from ..spec import JobSpec
 from ..spec.fleet import Connection
 from ..spec.tenant import Limits
 from . import support
+from .arguments import check_job_and_place
 from .database import state_folder
 from .engine import ChecksReach, Depends, open_engine
 from .epochs import launch_of
@@ -55,6 +56,7 @@ def prepare(
     ``engine`` left out is the plan's own scheduler. Changes nothing anywhere. Raises :class:`SpecError` with the reason
     of every pool when none can have the job.
     """
+    check_job_and_place(job, plan, Plan, "prepare takes a job and a plan")
     folder = store.folder if store else state_folder()
     return _prepare(job, plan, _connection(engine, plan), key or "dry-run", folder, catalog)
 
@@ -74,9 +76,7 @@ def submit(
     if script := os.environ.get(READING):
         raise InputError(f"{script} submits jobs while a job reads it for its functions; put what submits jobs under "
                          "if __name__ == \"__main__\":")  # fmt: skip
-    if not isinstance(where, Plan | Fleet):
-        raise InputError(f"a job is submitted to a plan or a fleet, not to {type(where).__name__} {where!r:.80}; "
-                         "make a plan: resolve(load(\"cluster.yaml\"))")  # fmt: skip
+    check_job_and_place(job, where, (Plan, Fleet), "submit takes a job and a plan or a fleet")
     store = store or default_store()
     key = key or secrets.token_hex(8)
     spec = job.model_dump_json(exclude_defaults=True)

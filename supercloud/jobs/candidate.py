@@ -15,7 +15,7 @@ from ..spec.job import Parallelism
 from .checkpointing import proposed_interval
 from .data_cost import Move, moves
 from .domains import Spread, spread
-from .feasibility import Refused, capability, licenses, limits, pinned, shape, tenant
+from .feasibility import Refused, capability, check_node_tenants, licenses, limits, pinned, shape, tenant
 from .fleet import Cluster, Fleet, PoolState
 from .matching import match
 from .memory import Memory, memory_of, what_fits
@@ -56,6 +56,7 @@ def fit(job: JobSpec, cluster: Cluster, pool: PoolPlan, fleet: Fleet | None, cat
     plan, state = cluster.plan, cluster.pools[pool.name]
     wanted, distance = match(job, plan, pool, catalog)
     capability(job, plan, pool)
+    check_node_tenants(job, plan, pool)
     units = units_of(job, pool, plan.scheduler.kind == "kubernetes")
     fewer = Fewer(job, units.per_node, pool.nodes - pool.spares)
     nodes, per_node, group_nodes = shape(job, pool, fewer)

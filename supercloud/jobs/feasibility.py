@@ -13,7 +13,7 @@ from ..spec.scheduler import SlurmScheduler
 from ..spec.tenant import Limits
 from .shapes import Change, Fewer, shaped
 
-__all__ = ["Refused", "capability", "licenses", "limits", "pinned", "shape", "tenant"]
+__all__ = ["Refused", "capability", "check_node_tenants", "licenses", "limits", "pinned", "shape", "tenant"]
 
 _PRIORITIES = ("low", "normal", "high")
 _LICENCE = re.compile(r"([^,;:=\s]+)(?:[:=](\d+))?")
@@ -70,6 +70,13 @@ def tenant(job: JobSpec, plan: Plan, nodes: int, fewer: Fewer, fleet: FleetSpec 
         if has.nodes is not None and nodes > has.nodes:
             raise Refused(f"the job needs {nodes} nodes, tenant {found.name} may have {has.nodes} at one time{where}",
                           *fewer(nodes=has.nodes))  # fmt: skip
+
+
+def check_node_tenants(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
+    """Whether the nodes are of the job's tenant, where they are of certain ones and no partition of Slurm says it."""
+    if plan.scheduler.kind != "slurm" and pool.tenants and job.tenant not in pool.tenants:
+        raise Refused(f"its nodes are in the InfiniBand partition of tenant {' and '.join(pool.tenants)}, whose jobs "
+                      "alone run there", f"set tenant to {pool.tenants[0]}", {"tenant": pool.tenants[0]})  # fmt: skip
 
 
 def capability(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:

@@ -39,6 +39,7 @@ from ..spec import JobSpec
 from ..spec.fleet import Connection
 from . import remote
 from .api import submit
+from .arguments import check_place
 from .fleet import Fleet
 from .handle import Job
 from .remote import SCRIPT, RemoteTraceback
@@ -85,6 +86,7 @@ class Executor:
         self, where: Plan | Fleet, *, engine: str | Connection | None = None, store: Store | None = None,
         catalog: Catalog | None = None, python: str = "", name: str = "", **fields: Any,
     ):  # fmt: skip
+        check_place(where, (Plan, Fleet), "Executor takes a plan or a fleet")
         self._where, self._engine, self._store, self._catalog = where, engine, store, catalog
         self._python = python or ("python3" if fields.get("image") else sys.executable)
         self._name, self._fields = name, fields

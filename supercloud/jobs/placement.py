@@ -17,6 +17,7 @@ from ..catalog.reader import OVERLAY_VARIABLE
 from ..plan.model import Plan, PoolPlan
 from ..spec import JobSpec
 from ..spec.fleet import Policy
+from .arguments import check_job_and_place
 from .candidate import Candidate, fit
 from .cures import cured
 from .feasibility import Refused
@@ -44,6 +45,7 @@ def place(
     present, unless it is said; with it said the answer depends on nothing else. Without ``advise`` a refusal says what
     cures its own reason, and nobody looks whether that is enough.
     """
+    check_job_and_place(job, where, (Plan, Cluster, Fleet), "place takes a job and a plan, a cluster or a fleet")
     refused: list[tuple[Cluster, PoolPlan, Refused]] = []
     candidates: list[tuple[int, Candidate]] = []
     fleet = where if isinstance(where, Fleet) else None
@@ -65,6 +67,7 @@ def why_not(
     job: JobSpec, where: Plan | Cluster | Fleet, catalog: Catalog | None = None, now: float | None = None
 ) -> Mapping[str, Placement | Refusal]:
     """For every pool how the job would lie in it, or what forbids it; in a fleet pools are called cluster/pool."""
+    check_job_and_place(job, where, (Plan, Cluster, Fleet), "why_not takes a job and a plan, a cluster or a fleet")
     answers: dict[str, Placement | Refusal] = {}
     fleet = where if isinstance(where, Fleet) else None
     for cluster, pool in _pools(where):

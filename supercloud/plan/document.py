@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from ..errors import check_type
 from ..primitives.nodes import fold
 from ..primitives.quantity import Rate
 from .cloud.document import CloudDocument, cloud_document
@@ -215,6 +216,7 @@ class PlanDocument(_Part):
 
 def document(plan: Plan) -> PlanDocument:
     """The publishable form of a plan."""
+    check_type(plan, Plan, "document and diff take plans", 'make one: resolve(load("cluster.yaml"))')
     carbon = plan.site.location.carbon if plan.site.location else None
     return PlanDocument(
         version=PLAN_VERSION,

@@ -118,6 +118,8 @@ class PoolPlan:
     """Whether memory is shared over scale-up domains of several nodes."""
     reserved_cores: int
     reserved_memory: Size
+    tenants: tuple[str, ...] = ()
+    """Whose nodes they are, where InfiniBand partitions keep tenants apart: only for jobs of these. Empty: of all."""
 
     @property
     def per_node(self) -> int:

@@ -8,11 +8,13 @@ from typing import cast
 
 from ..catalog import Catalog, Location
 from ..catalog.kubernetes_parts import XidCatalog
+from ..errors import check_type
 from ..spec import ClusterSpec, SlurmScheduler
 from ..spec.loader import Loaded
 from .checks import run_checks
 from .cloud.place import region_place
 from .cloud.site import cloud_of
+from .fabric.tenant_hosts import find_pool_tenants
 from .facility.layout import layout_of
 from .kubernetes.releases import with_kubernetes
 from .localities import localities_of
@@ -36,6 +38,8 @@ def resolve(spec: ClusterSpec | Loaded[ClusterSpec], catalog: Catalog | None = N
 
     Given a loaded spec, findings name file and line, and an overlay folder named in it is used.
     """
+    check_type(spec, (ClusterSpec, Loaded), "resolve takes a cluster spec",
+               "read one with load(path), or take ClusterSpec.model_validate(…)")  # fmt: skip
     loaded = spec if isinstance(spec, Loaded) else None
     declared = loaded.model if loaded else cast(ClusterSpec, spec)
     folder = Path(loaded.document.file).parent if loaded else Path()
@@ -45,7 +49,9 @@ def resolve(spec: ClusterSpec | Loaded[ClusterSpec], catalog: Catalog | None = N
     declared = with_service_hosts(declared, facts, problems)
     site = _site(declared, facts)
     network, pools = network_and_pools(declared, facts, problems)
-    scheduler = scheduler_of(declared, network, facts, problems)
+    whose = find_pool_tenants(declared, pools)
+    pools = tuple(replace(pool, tenants=whose.get(pool.name, ())) for pool in pools)
+    scheduler = scheduler_of(declared, network, pools, facts, problems)
     scheduler = with_kubernetes(scheduler, declared, pools, facts, problems)
     if any(pool.accelerator and pool.accelerator.kubernetes == _NVIDIA for pool in pools):
         scheduler = replace(scheduler, xids=cast(XidCatalog, facts.get("xids", "nvidia")))

@@ -6,7 +6,7 @@ from ..catalog import Catalog, SlurmRelease
 from ..errors import UnknownName
 from ..spec import ClusterSpec, SlurmScheduler
 from ..spec.scheduler import Host, Partition
-from .model import HostPlan, NetworkPlan, SchedulerPlan, TenantPlan
+from .model import HostPlan, NetworkPlan, PoolPlan, SchedulerPlan, TenantPlan
 from .problems import Problems
 
 __all__ = ["scheduler_of", "tenants_of"]
@@ -15,7 +15,9 @@ __all__ = ["scheduler_of", "tenants_of"]
 _FIRST_SERVICE_HOST = 11
 
 
-def scheduler_of(spec: ClusterSpec, network: NetworkPlan, catalog: Catalog, problems: Problems) -> SchedulerPlan:
+def scheduler_of(
+    spec: ClusterSpec, network: NetworkPlan, pools: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems
+) -> SchedulerPlan:
     """Everything about the scheduler that does not depend on nodes."""
     declared = spec.scheduler
     cloud = spec.site.kind != "onprem"
@@ -32,7 +34,7 @@ def scheduler_of(spec: ClusterSpec, network: NetworkPlan, catalog: Catalog, prob
         host = declared.database
         same = next((item for item in controllers if host and item.name == host.name), None)
         database = same or (_host(host, len(controllers), network, cloud) if host else controllers[0])
-    partitions = _partitions(spec, declared, problems)
+    partitions = _partitions(spec, declared, pools, problems)
     return SchedulerPlan("slurm", declared.version, declared, release, controllers, database, partitions)
 
 
@@ -44,8 +46,11 @@ def _host(host: Host, index: int, network: NetworkPlan, cloud: bool) -> HostPlan
     return HostPlan(host.name, address)
 
 
-def _partitions(spec: ClusterSpec, slurm: SlurmScheduler, problems: Problems) -> tuple[Partition, ...]:
-    """Partitions as declared, or one per pool; the first is the default unless one says it is."""
+def _partitions(
+    spec: ClusterSpec, slurm: SlurmScheduler, pools: tuple[PoolPlan, ...], problems: Problems
+) -> tuple[Partition, ...]:
+    """Partitions as declared, or one per pool, for the tenants whose nodes these are; the default, unless one says it
+    is, is the first, or of those of pools the first that is for all."""
     names = {pool.name for pool in spec.pools}
     tenants = {tenant.name for tenant in spec.tenants}
     for index, partition in enumerate(slurm.partitions):
@@ -56,10 +61,18 @@ def _partitions(spec: ClusterSpec, slurm: SlurmScheduler, problems: Problems) ->
             if account not in tenants:
                 where = f"scheduler.partitions[{index}].accounts[{position}]"
                 problems.unknown(where, UnknownName("tenant", account, tenants))
-    partitions = slurm.partitions or tuple(Partition(name=pool.name, pools=(pool.name,)) for pool in spec.pools)
+    whose = {pool.name: pool.tenants for pool in pools}
+    partitions = slurm.partitions or tuple(
+        Partition(name=pool.name, pools=(pool.name,), accounts=whose.get(pool.name, ())) for pool in spec.pools
+    )
     if any(partition.default for partition in partitions):
         return partitions
-    return (partitions[0].model_copy(update={"default": True}), *partitions[1:])
+    of_all = (index for index, partition in enumerate(partitions) if not partition.accounts)
+    default = 0 if slurm.partitions else next(of_all, 0)
+    return tuple(
+        partition.model_copy(update={"default": True}) if index == default else partition
+        for index, partition in enumerate(partitions)
+    )
 
 
 def tenants_of(spec: ClusterSpec, problems: Problems) -> tuple[TenantPlan, ...]:

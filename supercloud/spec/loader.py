@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
-from ..errors import Finding, SpecError
+from ..errors import Finding, SpecError, check_type
 from .base import Model
 from .cluster import ClusterSpec
 from .document import Document, Place, parse_yaml, place_text, read
@@ -39,16 +39,19 @@ class Loaded(Generic[M]):
 
 def load(path: str | os.PathLike[str]) -> Loaded[ClusterSpec]:
     """Read a cluster spec from YAML or JSON; raises :class:`SpecError` with everything that is wrong."""
+    _check_path(path, ClusterSpec, "load")
     return _load(path, ClusterSpec, "a cluster spec")
 
 
 def load_job(path: str | os.PathLike[str]) -> Loaded[JobSpec]:
     """Read a job."""
+    _check_path(path, JobSpec, "load_job")
     return _load(path, JobSpec, "a job")
 
 
 def load_fleet(path: str | os.PathLike[str]) -> Loaded[FleetSpec]:
     """Read a fleet; a single cluster's file is a fleet of one."""
+    _check_path(path, FleetSpec, "load_fleet")
     document = read(Path(path))
     if isinstance(document.data, Mapping) and "pools" in document.data:
         _model_of(document, ClusterSpec, "a cluster spec")
@@ -61,6 +64,11 @@ def loads(text: str, file: str = "") -> Loaded[ClusterSpec]:
     """Read a cluster spec from YAML text."""
     document = parse_yaml(text, file)
     return Loaded(_model_of(document, ClusterSpec, "a cluster spec"), document)
+
+
+def _check_path(path: object, model: type[Model], function: str) -> None:
+    check_type(path, (str, os.PathLike), f"{function} takes the path of a file",
+               f"what is in memory becomes a {model.__name__} by {model.__name__}.model_validate")  # fmt: skip
 
 
 def _load(path: str | os.PathLike[str], model: type[M], what: str) -> Loaded[M]:

@@ -22,7 +22,8 @@ class Host(Model):
 
 
 class Partition(Model):
-    """A Slurm partition over one or more pools. Without any, every pool gets a partition of its own name."""
+    """A Slurm partition over one or more pools. Without any, every pool gets a partition of its own name, for
+    the tenants that InfiniBand partitions give its nodes to."""
 
     name: Name
     pools: tuple[Name, ...] = Field(min_length=1)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import cast
 
-from ..errors import InputError, UnknownName
+from ..errors import InputError, UnknownName, check_type
 from ..plan.fabric.roles import is_routed
 from ..plan.model import Plan
 from ..primitives.bundle import Bundle
@@ -63,6 +63,7 @@ def targets_for(plan: Plan) -> list[str]:
 
 def render(plan: Plan, target: str) -> Bundle:
     """What a target makes of a plan. A plan with errors is not rendered: they are raised, all at once."""
+    check_type(plan, Plan, "render takes a plan", 'make one: resolve(load("cluster.yaml"))')
     if target not in TARGETS:
         raise UnknownName("target", target, TARGETS)
     if plan.errors:

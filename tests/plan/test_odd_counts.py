@@ -43,7 +43,7 @@ def full(found: FabricPlan) -> int:
     ("dgx-h100", 95, INFINIBAND, 16, 24 * 32),
     ("dgx-h100", 128, INFINIBAND | {"oversubscription": {"leaf": 3}}, 6, 32 * 12),  # 11 uplinks would take 11 spines
     ("dgx-h100", 128, INFINIBAND | {"oversubscription": {"leaf": 2}}, 8, 32 * 16),
-    ("dgx-gb200", 144, INFINIBAND, 12, 576),
+    ("dgx-gb200", 144, INFINIBAND, 9, 576),
     ("dgx-h100", 59, ROCE | {"exits": 40}, 5, 8 * 60),
 ])  # fmt: skip
 def test_by_hand(machine: str, nodes: int, of: dict[str, Any], spines: int, links: int) -> None:

@@ -61,6 +61,7 @@ fabrics:
     kind: infiniband
     shape: rail-optimized
     switch: nvidia-qm9700
+    pod: rail
     spines: 6
     manager: {links: 4, appliances: 2}
   - &ethernet

@@ -30,6 +30,7 @@ from . import (
     storage,
     storage_interfaces,
     subnet,
+    tenant_hosts,
 )
 
 __all__ = ["CHECKS", "Check", "check_name", "run_checks"]
@@ -60,6 +61,7 @@ CHECKS: tuple[Check, ...] = (
     *storage.CHECKS,
     *storage_interfaces.CHECKS,
     *subnet.CHECKS,
+    tenant_hosts.subnet_tenants,
     *slurm.CHECKS,
     *slurm_cloud.CHECKS,
     *kubernetes.CHECKS,

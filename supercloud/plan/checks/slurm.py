@@ -93,10 +93,12 @@ def slurm_container_tmp(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Jobs on one node that share /tmp, because the release has no plugin for a /tmp of their own to rely on."""
     for _, release in slurm_of(plan):
         if not release.abilities.container_tmp:
+            untried = release.abilities.container_tmp_untried
+            more = f"; {untried} of {release.name} may do so too, which was not tried here" if untried else ""
             yield Finding(
                 "slurm-container-tmp", "note", "scheduler.version",
                 f"with Slurm {release.name} jobs on one node share /tmp and /dev/shm",
-                _hint(catalog, lambda other: bool(other.abilities.container_tmp), "let jobs use TMPDIR"),
+                _hint(catalog, lambda other: bool(other.abilities.container_tmp), "let jobs use TMPDIR") + more,
             )  # fmt: skip
 
 

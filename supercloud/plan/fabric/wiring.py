@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from ...catalog import Machine
 from ...catalog.machine import ScalableUnit
@@ -17,6 +18,7 @@ from .apart import leaves_apart
 from .leaf_pairs import build_with_peer_ports
 from .leaf_rules import asks_of, grown, leaves_of, most_under_one
 from .shared_leaves import SmallFabric, is_open, is_small, select_fewest_switches
+from .units import Units, list_units, select_wiring
 
 __all__ = ["build", "even_uplinks", "rack_nodes", "spines_for", "with_room"]
 
@@ -128,22 +130,29 @@ def _build(
         # a leaf takes whole scale-up domains, so that none is split over two of them
         whole = most_down(radix[0], ratio[0]) // sharing
         down = whole // machine.domain_nodes * machine.domain_nodes * sharing or None
-    only = _only_unit(nodes, most_down(radix[0], ratio[0]) // sharing, down)
-    size = rule.unit or fabric.su or (unit.nodes if unit else only)
+    most = (max(radix[0] - fabric.leaf_up, 0) if fabric.leaf_up else most_down(radix[0], ratio[0])) // sharing
+    block = down // sharing if down else most
+    if unit and rule.unit is None and block:
+        units = list_units(nodes, fabric, unit, min(block, unit.nodes), ratio[0])
+    else:
+        only = _only_unit(nodes, most_down(radix[0], ratio[0]) // sharing, down)
+        size = rule.unit or fabric.su or (unit.nodes if unit else only)
+        units = [Units(size, fabric.pod or (unit.pod if unit and unit.pod else "su"))]
 
-    def rail(units: int | None, uplinks: int | None, spines: int | None) -> Wiring:
+    def rail(of: Units, count: int | None, uplinks: int | None, spines: int | None) -> Wiring:
         return rail_optimized(
             nodes,
             rails=rails,
             radix=ports,
-            unit=size,
-            units=units,
+            unit=of.nodes,
+            units=count,
             down=down,
             uplinks=uplinks or rule.uplinks or fabric.leaf_up,
             rails_per_leaf=sharing,
             planes=planes,
             tiers=fabric.tiers,
-            pod=fabric.pod or (unit.pod if unit and unit.pod else "su"),
+            pod=of.pod,
+            pod_units=of.pod_units,
             spines=spines,
             oversubscription=ratio,
             reserved=reserved,
@@ -154,9 +163,12 @@ def _build(
     kept = unit and ratio[0] == 1  # the maker's units are drawn without oversubscription
     free = free and not (kept or fabric.su or fabric.leaf_down or rule.unit or rule.uplinks)
 
-    def apart() -> Wiring:
-        return _evened(rail, max(rule.units or 0, least or 0) or None, more, free, spines, peers,
+    def of_units(of: Units) -> Wiring:
+        return _evened(partial(rail, of), max(rule.units or 0, least or 0) or None, more, free, spines, peers,
                        lambda found: next(axis.size for axis in found.tiers[0].axes if axis.name == "su"))  # fmt: skip
+
+    def apart() -> Wiring:
+        return select_wiring(of_units, units)
 
     if not (is_open(fabric, role) and is_small(nodes, unit, radix[0], ratio[0])):
         return apart()

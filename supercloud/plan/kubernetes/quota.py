@@ -77,12 +77,13 @@ class Allotment:
 def allotments(plan: Plan) -> dict[str, list[Allotment]]:
     """tenant -> what it has of each pool, in the order of ``plan.pools``.
 
-    What its limits keep a tenant from owning is nobody's: it stays in the cohort, for all to borrow.
+    What its limits keep a tenant from owning is nobody's: it stays in the cohort, for all to borrow. Nodes of certain
+    tenants are shared among these, and others borrow none of them.
     """
     found: dict[str, list[Allotment]] = {tenant.name: [] for tenant in plan.tenants}
-    fractions = [tenant.fraction for tenant in plan.tenants]
     for pool in plan.pools:
         resources = node_resources(pool)
+        fractions = _fractions(plan, pool)
         nodes = shared_out(pool.nodes - pool.spares, fractions)
         whole = all(part or not fraction for part, fraction in zip(nodes, fractions, strict=True))
         parts = {
@@ -93,8 +94,16 @@ def allotments(plan: Plan) -> dict[str, list[Allotment]]:
         }
         for index, tenant in enumerate(plan.tenants):
             own = {name: values[index] for name, values in parts.items()}
-            found[tenant.name].append(_limited(own, tenant, pool))
+            barred = pool.tenants and tenant.name not in pool.tenants
+            nothing = dict.fromkeys(resources, 0)
+            found[tenant.name].append(Allotment(nothing, nothing) if barred else _limited(own, tenant, pool))
     return found
+
+
+def _fractions(plan: Plan, pool: PoolPlan) -> list[float]:
+    """The part of a pool that each tenant has: by their shares, among those whose nodes they are."""
+    parts = [tenant.share if not pool.tenants or tenant.name in pool.tenants else 0 for tenant in plan.tenants]
+    return [part / (sum(parts) or 1) for part in parts]
 
 
 def _limited(own: dict[str, int], tenant: TenantPlan, pool: PoolPlan) -> Allotment:

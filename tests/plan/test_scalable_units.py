@@ -1,0 +1,80 @@
+"""A fabric whose units the spec leaves open has leaves for its nodes and no more, and its rails meet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from plan.test_resolve import planned, train
+
+from supercloud.plan.model import Plan
+from supercloud.topology import Fabric as Wiring
+
+NDR = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
+XDR = NDR | {"switch": "nvidia-q3400-ra"}
+ROCE = NDR | {"kind": "roce", "switch": "nvidia-sn5600"}
+
+
+def wiring_of(plan: Plan) -> Wiring:
+    assert not plan.errors
+    wiring = plan.fabrics[0].wiring
+    assert isinstance(wiring, Wiring)
+    return wiring
+
+
+def counts(machine: str, nodes: int, of: dict[str, Any]) -> tuple[int, ...]:
+    return tuple(tier.count for tier in wiring_of(planned(pools=train(machine, nodes), fabrics=[of])).tiers)
+
+
+def idle(wiring: Wiring) -> dict[str, int]:
+    """Switches of each tier with no way to a node."""
+    used = {"node": set(range(wiring.nodes))}
+    for group in wiring.link_groups:
+        ends = group.columns()
+        joined = {int(upper) for lower, upper in zip(ends.source, ends.target, strict=True)
+                  if int(lower) in used[group.source_kind]}  # fmt: skip
+        used.setdefault(group.target_kind, set()).update(joined)
+    return {tier.name: tier.count - len(used[tier.name]) for tier in wiring.tiers if tier.count > len(used[tier.name])}
+
+
+# By hand for DGX GB200: 4 leaves of 18 uplinks for each rack, all of them under the same 9 or 18 spines of 64 ports up
+# to 64 leaves; then pods of at most 8 racks (17 racks: 6, 6 and 5, each with 18 spines) and two cores in each group.
+@pytest.mark.parametrize(("machine", "nodes", "of", "switches"), [
+    ("dgx-gb200", 144, NDR, (32, 9)),
+    ("dgx-gb200", 145, NDR, (36, 18)),
+    ("dgx-gb200", 180, NDR, (40, 18)),
+    ("dgx-gb200", 270, NDR, (60, 18)),
+    ("dgx-gb200", 288, NDR, (64, 48, 18)),  # two units: as printed
+    ("dgx-gb200", 288, NDR | {"pod": "su"}, (64, 18)),
+    ("dgx-gb200", 288, NDR | {"tiers": 2}, (64, 18)),
+    ("dgx-gb200", 144, NDR | {"tiers": 3}, (32, 24, 12)),
+    ("dgx-gb200", 72, NDR | {"pod": "rail"}, (16, 8)),
+    ("dgx-gb200", 18, NDR | {"tiers": 1}, (4,)),
+    ("dgx-gb200", 306, NDR, (68, 54, 36)),
+    ("dgx-gb200", 180, NDR | {"oversubscription": {"leaf": 2}}, (40, 9)),
+    ("dgx-gb300", 145, XDR, (12, 6)),
+    ("dgx-gb300", 288, XDR, (16, 8)),
+    ("dgx-h100", 52, NDR | {"leaf_up": 40}, (24, 20)),  # 24 nodes on a leaf: 3 of them on each rail
+])  # fmt: skip
+def test_by_hand(machine: str, nodes: int, of: dict[str, Any], switches: tuple[int, ...]) -> None:
+    assert counts(machine, nodes, of) == switches
+
+
+@pytest.mark.parametrize(("machine", "of"), [
+    ("dgx-gb200", NDR), ("dgx-gb200", NDR | {"oversubscription": {"leaf": 2}}), ("dgx-gb200", NDR | {"pod": "rail"}),
+    ("dgx-gb300", XDR), ("dgx-gb300", ROCE | {"speed": "400 Gb/s"}), ("dgx-h100", NDR | {"leaf_up": 40}),
+    ("dgx-b300", XDR), ("dgx-b200", NDR),
+])  # fmt: skip
+def test_no_switch_is_without_nodes_and_rails_meet(machine: str, of: dict[str, Any]) -> None:
+    for nodes in (1, 19, 73, 144, 145, 217, 289, 577):
+        wiring = wiring_of(planned(pools=train(machine, nodes), fabrics=[of]))
+        assert not idle(wiring), (nodes, wiring.switch_counts)
+        assert not wiring.rails_are_disjoint or of.get("pod") == "rail", nodes
+
+
+@pytest.mark.parametrize("racks", [1, 2, 7, 8, 9, 13, 15, 16, 17, 29])
+def test_another_rack_of_nvl72_takes_four_leaves(racks: int) -> None:
+    wiring = wiring_of(planned(pools=train("dgx-gb200", 18 * racks), fabrics=[NDR | {"leaf_rails": 1}]))
+    assert wiring.tiers[0].count == 4 * racks
+    assert len(wiring.tiers) == (2 if racks < 16 else 3)
+    assert wiring.bisection == 1

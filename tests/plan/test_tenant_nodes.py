@@ -1,0 +1,120 @@
+"""Nodes that an InfiniBand partition gives to a tenant run the jobs of that tenant only: in Slurm, in Kueue and where
+jobs are placed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from supercloud.catalog import Catalog
+from supercloud.errors import Finding
+from supercloud.jobs.placed import Placement, Refusal
+from supercloud.jobs.placement import place, why_not
+from supercloud.plan.kubernetes.quota import allotments
+from supercloud.plan.model import Plan
+from supercloud.plan.resolve import resolve
+from supercloud.spec import ClusterSpec, JobSpec
+from supercloud.targets import render
+
+APART = [{"tenant": "alpha", "hosts": "pa-[0001-0004]"}, {"tenant": "beta", "hosts": "pb-[0001-0003]"}]
+KUEUE = {"kind": "kubernetes", "version": "1.34"}
+
+
+def planned(partitions: list[dict[str, Any]] = APART, **changes: Any) -> Plan:
+    fabric = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
+    pools = [{"name": name, "machine": "dgx-h100", "nodes": nodes, "fabrics": ["compute"]}
+             for name, nodes in (("pa", 4), ("pb", 3), ("all", 2))]  # fmt: skip
+    spec = {"name": "parts", "site": {"kind": "onprem", "location": "stockholm"}, "pools": pools,
+            "scheduler": {"kind": "slurm", "version": "25.11"},
+            "fabrics": [fabric | {"partitions": partitions, "m_key": "/etc/opensm/mkey"}],
+            "tenants": [{"name": "alpha", "share": 60}, {"name": "beta", "share": 40}]}  # fmt: skip
+    return resolve(ClusterSpec.model_validate(spec | changes))
+
+
+def strangers(plan: Plan) -> list[Finding]:
+    return [item for item in plan.findings if item.check == "subnet-tenants"]
+
+
+def with_partitions(*partitions: dict[str, Any], **more: Any) -> Plan:
+    return planned(**more, scheduler={"kind": "slurm", "version": "25.11", "partitions": list(partitions)})
+
+
+def test_partitions_of_pools_are_for_the_tenants_whose_nodes_they_have() -> None:
+    plan = planned()
+    assert {item.name: (item.accounts, item.default) for item in plan.scheduler.partitions} == {
+        "pa": (("alpha",), False), "pb": (("beta",), False), "all": ((), True)}  # fmt: skip
+    assert not strangers(plan)
+
+
+def test_slurm_is_told_so() -> None:
+    plan = replace(planned(), findings=())  # that GUIDs are not known forbids files of the subnet manager only
+    text = render(plan, "slurm").files["slurm.conf"].text
+    lines = {line.split()[0].partition("=")[2]: line for line in text.splitlines() if line.startswith("PartitionName=")}
+    assert "AllowAccounts=alpha" in lines["pa"] and "AllowAccounts=beta" in lines["pb"]
+    assert "AllowAccounts" not in lines["all"] and "Default=YES" in lines["all"]
+
+
+@pytest.mark.parametrize("partitions", [
+    [],  # nobody is kept apart
+    [{"tenant": "alpha"}, {"tenant": "beta"}],
+    [{"tenant": "alpha", "hosts": "pa-[0001-0002]"}, {"tenant": "beta", "hosts": "pa-[0003-0004]"}],  # of several
+    [{"tenant": "alpha", "hosts": "pa-[0001-0003]"}],  # and of nobody in particular
+])  # fmt: skip
+def test_pools_of_no_certain_tenant_are_for_all(partitions: list[dict[str, Any]]) -> None:
+    plan = planned(partitions)
+    assert plan.scheduler.partitions[0].accounts == () and plan.scheduler.partitions[0].default
+
+
+def test_a_tenant_without_hosts_has_nodes_of_all() -> None:
+    plan = planned([*APART, {"tenant": "ops"}], tenants=[{"name": name} for name in ("alpha", "beta", "ops")])
+    assert [item.accounts for item in plan.scheduler.partitions] == [("alpha", "ops"), ("beta", "ops"), ()]
+
+
+def test_without_tenants_there_is_no_account_to_name() -> None:
+    assert [item.accounts for item in planned(tenants=[]).scheduler.partitions] == [(), (), ()]
+
+
+def test_a_declared_partition_that_lets_others_in_is_found() -> None:
+    (found,) = strangers(with_partitions({"name": "fast", "pools": ["pa"]}))
+    assert (found.level, found.path) == ("warning", "scheduler.partitions[0]")
+    assert "the Slurm partition fast lets jobs of beta run on 4 nodes of alpha (pa-[0001-0004])" in found.problem
+    assert found.hint == "set accounts: [alpha] there"
+    assert not strangers(with_partitions({"name": "fast", "pools": ["pa"], "accounts": ["alpha"]}))
+    assert not strangers(with_partitions({"name": "free", "pools": ["all"]}))
+    (both,) = strangers(with_partitions({"name": "fast", "pools": ["pa", "all"]}))
+    assert both.hint.startswith("give these nodes a pool of their own")
+    (part,) = strangers(planned([{"tenant": "alpha", "hosts": "pa-[0001-0003]"}]))
+    assert part.path == "pools" and "3 nodes of alpha (pa-[0001-0003])" in part.problem
+
+
+def test_nodes_of_several_tenants_in_one_partition_are_found_once() -> None:
+    plan = with_partitions({"name": "mixed", "pools": ["pa", "pb"]})
+    found = [item.check for item in plan.findings if item.check in ("subnet-tenants", "subnet-jobs")]
+    assert found == ["subnet-jobs"]
+
+
+@pytest.mark.parametrize("scheduler", [{"kind": "slurm", "version": "25.11"}, KUEUE])
+def test_jobs_are_placed_on_nodes_of_their_tenant(scheduler: dict[str, Any]) -> None:
+    plan, facts = planned(scheduler=scheduler), Catalog.default()
+    one = {"name": "job", "command": ["true"], "accelerators": {"count": 8}}
+    beta = JobSpec.model_validate(one | {"accelerators": {"count": 24}, "tenant": "beta"})
+    at, refused = place(beta, plan, facts), why_not(beta, plan, facts)["pa"]
+    assert isinstance(at, Placement) and at.pool == "pb"
+    assert isinstance(refused, Refusal) and "tenant alpha" in refused.reason
+    nobody = place(JobSpec.model_validate(one), plan, facts)
+    assert isinstance(nobody, Placement) and nobody.pool == "all"
+
+
+def test_queues_have_no_part_of_the_nodes_of_others() -> None:
+    plan = planned(scheduler=KUEUE)
+    shares = {name: [(own.nominal["nvidia.com/gpu"], own.borrow.get("nvidia.com/gpu")) for own in pools]
+              for name, pools in allotments(plan).items()}  # fmt: skip
+    assert shares == {"alpha": [(32, None), (0, 0), (8, None)], "beta": [(0, 0), (24, None), (8, None)]}
+    assert not strangers(plan)
+
+
+def test_queues_of_volcano_hold_no_nodes() -> None:
+    found = strangers(planned(scheduler=KUEUE | {"queue": "volcano"}))
+    assert [item.path for item in found] == ["pools[0]", "pools[1]"] and "kueue" in found[0].hint
