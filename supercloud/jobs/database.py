@@ -39,7 +39,11 @@ def state_folder() -> Path:
     if named := os.environ.get("SUPERCLOUD_STATE"):
         return Path(named).absolute()
     base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-    return Path(base).expanduser() / "supercloud"
+    try:
+        return Path(base).expanduser() / "supercloud"
+    except RuntimeError:
+        raise StoreError(f"where jobs are remembered is not known: neither HOME nor the password database says which "
+                         f"folder {base} is in; set SUPERCLOUD_STATE to a folder you can write") from None  # fmt: skip
 
 
 class Database:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 import time
 from collections.abc import Collection, Mapping
@@ -22,6 +23,9 @@ from .states import LIVE, State, may_follow
 from .submission import Status
 
 __all__ = ["Event", "GIVEN_BACK", "JobRecord", "Store", "default_store"]
+
+_LARGEST = 2**63 - 1  # number that SQLite keeps
+_NUMBER = re.compile(r"[0-9]{1,18}")  # of a job: below _LARGEST, and no digit but those that int() means
 
 GIVEN_BACK = "it was given back before it began"
 """Why a job is held that its engine was asked for."""
@@ -66,8 +70,9 @@ class Store:
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def get(self, number: int) -> JobRecord:
-        """The job with this id."""
-        rows = self._database.read("SELECT * FROM jobs WHERE id = ?", (number,))
+        """The job with this id; raises :class:`UnknownName` where there is none."""
+        known = 0 < number <= _LARGEST  # SQLite takes no other number
+        rows = self._database.read("SELECT * FROM jobs WHERE id = ?", (number,)) if known else []
         if not rows:
             raise UnknownName("job", str(number), [])
         return JobRecord.of_row(rows[0])
@@ -86,7 +91,7 @@ class Store:
         given = [(column, value) for column, value in (("tenant", tenant), ("name", name)) if value is not None]
         terms += [f"{column} = ?" for column, _ in given]
         where = f"WHERE {' AND '.join(terms)}" if terms else ""
-        values = (*(value for _, value in given), limit)
+        values = (*(value for _, value in given), min(limit, _LARGEST))
         rows = self._database.read(f"SELECT * FROM jobs {where} ORDER BY id DESC LIMIT ?", values)
         return [JobRecord.of_row(row) for row in rows]
 
@@ -97,7 +102,7 @@ class Store:
 
     def named(self, name: str) -> JobRecord | None:
         """The job a person means: by number, by key, or the last one of this name."""
-        for where, value in (("id = ?", int(name) if name.isdigit() else -1), ("key = ?", name),
+        for where, value in (("id = ?", int(name) if _NUMBER.fullmatch(name) else -1), ("key = ?", name),
                              ("name = ? ORDER BY id DESC LIMIT 1", name)):  # fmt: skip
             if rows := self._database.read(f"SELECT * FROM jobs WHERE {where}", (value,)):
                 return JobRecord.of_row(rows[0])

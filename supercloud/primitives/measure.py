@@ -22,6 +22,7 @@ Number = int | float | Fraction | Decimal
 
 _TEXT = re.compile(r"\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(\S.*?)?\s*")
 _MAX_TEXT = 64
+_LARGEST = Fraction(10) ** 100  # base units: a product of three is still one that a float holds
 
 
 def _exact(value: Number) -> Fraction:
@@ -52,7 +53,10 @@ class Quantity:
             number = _exact(value)
             if unit is None:
                 raise TypeError(f"a {self.dimension} needs a unit")
-        object.__setattr__(self, "base", number * self._factor(unit, value))
+        base = number * self._factor(unit, value)
+        if abs(base) > _LARGEST:
+            raise QuantityError(f"{value!r} is too large to be calculated with")
+        object.__setattr__(self, "base", base)
 
     @classmethod
     def _split(cls, text: str) -> tuple[Fraction, str]:
