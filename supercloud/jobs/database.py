@@ -100,8 +100,11 @@ class Database:
             self._look_through(thorough)
 
     def _look_through(self, thorough: bool) -> None:
-        found = self._connection.execute("PRAGMA integrity_check(3)" if thorough else "PRAGMA quick_check(3)")
-        problems = [str(row[0]) for row in found.fetchall()]
+        try:
+            found = self._connection.execute("PRAGMA integrity_check(3)" if thorough else "PRAGMA quick_check(3)")
+            problems = [str(row[0]) for row in found.fetchall()]
+        except UnicodeDecodeError:  # what is damaged is its description of the tables
+            problems = ["names of tables or columns are no text"]
         if problems != ["ok"]:
             said = "; ".join(" ".join(line.split()) for line in problems)[:300]
             raise StoreError(f"{self.path} {_SENTENCES['SQLITE_CORRUPT']} ({said})")

@@ -19,6 +19,7 @@ from .store import Store
 __all__ = ["back_up", "prune", "restore"]
 
 _AT_ONCE = 500  # jobs that are forgotten in one transaction: others write in between
+_AWAITED = "SELECT other FROM awaited JOIN jobs ON jobs.id = awaited.job WHERE jobs.state = 'HELD'"
 _ENDED = ", ".join(f"'{state}'" for state in sorted(FINAL))
 
 
@@ -112,13 +113,20 @@ def prune(store: Store, before: float) -> int:
     """
     total = 0
     while True:
-        sql = f"SELECT id, key, launch FROM jobs WHERE state IN ({_ENDED}) AND ended < ? LIMIT {_AT_ONCE}"
+        sql = (f"SELECT id, key, launch FROM jobs WHERE state IN ({_ENDED}) AND ended < ? AND id NOT IN ({_AWAITED})"
+               f" LIMIT {_AT_ONCE}")  # fmt: skip
         rows = store.read(sql, (before,))
         if not rows:
             break
         with store.writing() as database:
             numbers = [(row["id"],) for row in rows]
-            for table, column in (("watches", "job"), ("abandoned", "job"), ("events", "job"), ("jobs", "id")):
+            for table, column in (
+                ("watches", "job"),
+                ("abandoned", "job"),
+                ("awaited", "job"),
+                ("events", "job"),
+                ("jobs", "id"),
+            ):
                 database.executemany(f"DELETE FROM {table} WHERE {column} = ?", numbers)
         _remove_files(store.folder, [engine_key(row["key"], n) for row in rows for n in range(row["launch"] + 1)])
         total += len(rows)

@@ -6,15 +6,15 @@ import contextlib
 import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ...errors import EngineError, InputError, SupercloudError, WorkError
+from ...errors import EngineError, InputError, SupercloudError, UnknownName, WorkError
 from ...primitives.quantity import Duration
 from ...spec import JobSpec
 from ...spec.fleet import Connection
-from ..api import open_engine, referred
+from ..api import open_engine, require_completable
 from ..engine import Engine, Recalls, Unsure
 from ..fleet import Cluster, Fleet, Sees, Watch
 from ..money import promise
@@ -181,16 +181,28 @@ class Broker:
         if left is not None and not left.base:
             self.store.observe({record.id: Status(State.FAILED, record.attempt, "its deadline passed before it began")})
             return False
-        for name in JobSpec.model_validate_json(record.spec).after if '"after"' in record.spec else ():
-            try:
-                before = referred(name, self.store)
-            except InputError as error:
-                self.store.observe({record.id: Status(State.FAILED, record.attempt, str(error))})
-                return False
+        try:
+            awaited = [require_completable(self.store.get(number)) for number in self._awaited(record)]
+        except InputError as error:
+            self.store.observe({record.id: Status(State.FAILED, record.attempt, str(error))})
+            return False
+        for before in awaited:
             if not before.state.is_final:
                 ledger.explain(self.store, record, f"it waits for job {before.id} ({before.name})")
                 return False
         return True
+
+    def _awaited(self, record: JobRecord) -> Sequence[int]:
+        """The numbers of the jobs that a job waits for."""
+        if '"after"' not in record.spec:
+            return ()
+        if not (numbers := self.store.awaited(record.id)):  # recorded by a version that kept the names only
+            for name in JobSpec.model_validate_json(record.spec).after:
+                if (found := self.store.named(name, before=record.id)) is None:
+                    raise UnknownName("earlier job", name, ())
+                numbers.append(found.id)
+            self.store.set_awaited(record.id, numbers)
+        return numbers
 
     # -- acting ------------------------------------------------------------------------------------------------------
 
