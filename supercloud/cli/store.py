@@ -30,7 +30,8 @@ def store(
     """Check the job store for damage, back it up, restore a backup, or forget old jobs with their logs and results.
 
     A backup has what is known about jobs, not their logs; engines keep their jobs whatever becomes of the store. A job
-    that is forgotten leaves its key free, and no trace in fair shares and budgets.
+    that is forgotten leaves its key free, and no trace in fair shares and budgets. After a restore engines are asked
+    whether they have a job before it is started, and numbers that were given out since the backup are not used again.
     """
     import time
 

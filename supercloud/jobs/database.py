@@ -264,6 +264,7 @@ _SENTENCES = {
     "SQLITE_IOERR": "cannot be read or written: the disk reports an error or is full; nothing was changed",
     "SQLITE_NOTADB": f"is no job store: it is damaged, or something else; {_RESTORE}",
     "SQLITE_CORRUPT": f"is damaged; keep a copy, then {_RESTORE}",
+    "SQLITE_READONLY_DBMOVED": "was moved or replaced while it was open; end this process and start it again",
     "SQLITE_READONLY": "cannot be written; set SUPERCLOUD_STATE to a folder you can write",
     "SQLITE_CANTOPEN": "cannot be opened; set SUPERCLOUD_STATE to a folder you can write",
 }

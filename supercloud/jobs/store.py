@@ -16,6 +16,8 @@ from typing import Self
 
 from ..errors import InputError, StoreError, UnknownName
 from .database import Database, state_folder
+from .presence import Presence
+from .private import require_own
 from .processes import ProcessId
 from .records import Event, JobRecord
 from .schema import MIGRATIONS
@@ -46,13 +48,20 @@ class Store:
 
     def __init__(self, folder: Path | None = None):
         self.folder = (folder or state_folder()).absolute()
-        self._database = Database(self.folder / "jobs.db", MIGRATIONS)
+        require_own(self.folder)
+        self._presence = Presence(self.folder)
+        try:
+            self._database = Database(self.folder / "jobs.db", MIGRATIONS)
+        except BaseException:
+            self._presence.close()
+            raise
         self.writing = self._database.writing
         self.read = self._database.read
 
     def close(self) -> None:
         """Close the file; records that were read stay usable."""
         self._database.close()
+        self._presence.close()
 
     @property
     def unwritable(self) -> StoreError | None:

@@ -124,7 +124,11 @@ def test_a_backup_is_whole_private_and_comes_back(tmp_path: Path) -> None:
     assert kept and kept.read_bytes().startswith(b"nonsense") and known(folder) == before
     with pytest.raises(InputError, match="cannot be restored"):
         upkeep.restore(folder, kept)
-    assert known(folder) == before and sorted(path.name for path in folder.iterdir()) == ["jobs.db", kept.name]
+    assert known(folder) == before and sorted(path.name for path in folder.iterdir()) == [
+        "jobs.db",
+        kept.name,
+        "jobs.lock",
+    ]
 
 
 def test_old_jobs_are_forgotten_with_their_files(tmp_path: Path) -> None:
