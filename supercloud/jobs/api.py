@@ -23,7 +23,7 @@ from ..spec.fleet import Connection
 from ..spec.tenant import Limits
 from . import support
 from .database import state_folder
-from .engine import ChecksReach, Depends, open_engine
+from .engine import ChecksReach, Depends, Engine, Finds, open_engine
 from .epochs import launch_of
 from .fleet import Fleet
 from .futures import as_completed, wait
@@ -78,7 +78,7 @@ def submit(
         raise InputError(f"a job is submitted to a plan or a fleet, not to {type(where).__name__} {where!r:.80}; "
                          "make a plan: resolve(load(\"cluster.yaml\"))")  # fmt: skip
     store = store or default_store()
-    key = key or secrets.token_hex(8)
+    named, key = key is not None, key or secrets.token_hex(8)
     spec = job.model_dump_json(exclude_defaults=True)
     whose: dict[str, Any] = {"key": key, "name": job.name, "spec": spec, "tenant": job.tenant or "",
                              "priority": job.priority, "retries": job.retries}  # fmt: skip
@@ -93,6 +93,7 @@ def submit(
     connection = _connection(engine, where)
     if isinstance(opened := open_engine(connection, store.folder), ChecksReach):
         opened.check_reach()
+    known_there = _started_before(opened, key, store) if named else None
     ready = _awaited(job, connection, store)
     placement, submission = _prepare(ready, where, connection, key, store.folder, catalog)
     with in_hand(store, key):
@@ -104,9 +105,26 @@ def submit(
                 promised=promise(job, placement),
             )  # fmt: skip
             mine = new and store.begin(record.id)
-        if mine:
+        if mine and known_there:
+            store.submitted(record.id, known_there)
+        elif mine:
             hand_over(store, open_engine(connection, store.folder), record.id, submission)
     return Job(store.get(record.id), store)
+
+
+def _started_before(engine: Engine, key: str, store: Store) -> str | None:
+    """What an engine calls a job of this key that it got before a copy was put in the place of the store.
+
+    Raises :class:`EngineError` where it cannot say now.
+    """
+    restored = store.restored()
+    if restored is None or not isinstance(engine, Finds):
+        return None
+    found = engine.find([key], restored.since)
+    if key not in found:
+        raise EngineError(f"the store was restored, and the engine cannot say now whether it has a job with the key "
+                          f"{key!r} already; try again later, or take another key")  # fmt: skip
+    return found[key]
 
 
 def _holdable(job: JobSpec, fleet: Fleet, key: str, store: Store) -> list[int]:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from jobs.broker.fleets import fleet, job
 
 from supercloud.errors import StoreError
-from supercloud.jobs import database, upkeep
+from supercloud.jobs import api, database, upkeep
+from supercloud.jobs.broker.serve import Broker
+from supercloud.jobs.engines.fake import FakeEngine
+from supercloud.jobs.fleet import Fleet
+from supercloud.jobs.states import State
 from supercloud.jobs.store import Store
+from supercloud.plan.model import Plan
+from supercloud.spec.fleet import Connection
 
 
 def recorded(store: Store, *keys: str) -> list[int]:
@@ -59,3 +67,85 @@ def test_numbers_given_out_since_the_backup_are_not_used_again(tmp_path: Path, d
     upkeep.restore(folder, tmp_path / "copy")
     with Store(folder) as store:
         assert recorded(store, "f") == [number + 1], "the second time the same"
+
+
+def restored(folder: Path, between: Callable[[Store], None], before: Callable[[Store], None]) -> Store:
+    """A store of which a copy was made ``before``, whose copy is put back after what comes ``between``."""
+    with Store(folder / "state") as store:
+        before(store)
+        upkeep.back_up(store, folder / "copy")
+        between(store)
+    upkeep.restore(folder / "state", folder / "copy")
+    return Store(folder / "state")
+
+
+def fake_of(here: Fleet, store: Store) -> FakeEngine:
+    engine = api.open_engine(here.clusters[0].member.connect or Connection(engine="fake"), store.folder)
+    assert isinstance(engine, FakeEngine)
+    return engine
+
+
+@pytest.mark.parametrize("states, launch", [(["RUNNING"], 0), (["RUNNING", "NODE_FAIL", "|", "RUNNING"], 1)])
+def test_a_job_started_after_the_backup_is_not_started_again(tmp_path: Path, states: list[str], launch: int) -> None:
+    here = fleet({"a": 1})
+    wanted = job(1, states, retries=2)
+
+    def served(store: Store) -> None:
+        broker = Broker(store, here)
+        for _ in range(5):
+            broker.step()
+        assert store.get(1).state is State.RUNNING and store.get(1).launch == launch
+
+    with restored(tmp_path, served, lambda store: void(api.submit(wanted, here, store=store, key="nightly"))) as store:
+        assert store.get(1).state is State.HELD and store.get(1).launch == 0
+        before = fake_of(here, store).submissions
+        said: list[str] = []
+        broker = Broker(store, here, say=said.append)
+        assert broker.step() == 0 and "was given to a before the store was restored" in said[-1]
+        broker.step()
+        record = store.get(1)
+        assert (record.state, record.launch, record.ref) == (State.RUNNING, launch, f"fake-{record.engine_key}")
+        assert fake_of(here, store).submissions == before
+        fresh = api.submit(job(1, ["COMPLETED"]), fleet({"a": 1}), store=store)
+        fake_of(here, store).cancel(record.ref or "")
+        for _ in range(4):
+            broker.step()
+        assert fresh.look().state is State.COMPLETED, "what was never started is"
+
+
+def test_a_key_used_after_the_backup_is_the_job_that_its_engine_has(tmp_path: Path, plan: Plan) -> None:
+    here, wanted = fleet({"a": 1}), job(1)
+
+    def used(store: Store) -> None:
+        api.submit(wanted, here, store=store, key="held")
+        Broker(store, here).step()
+        api.submit(wanted, plan, engine="fake", store=store, key="direct")
+
+    with restored(tmp_path, used, lambda store: None) as store:
+        held = api.submit(wanted, here, store=store, key="held")
+        direct = api.submit(wanted, plan, engine="fake", store=store, key="direct")
+        Broker(store, here).step()
+        assert held.look().ref == "fake-held" and direct.look().ref == "fake-direct"
+        engine = fake_of(here, store)
+        assert (engine.taken("held"), engine.taken("direct")) == (1, 1)
+        assert held.id > 2, "and its number is a new one"
+
+
+def test_a_job_whose_engine_cannot_say_is_held_until_it_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = fleet({"a": 1})
+
+    def before(store: Store) -> None:
+        api.submit(job(1, ["RUNNING"]), here, store=store, key="nightly")
+
+    with restored(tmp_path, lambda store: void(Broker(store, here).step()), before) as store:
+        with monkeypatch.context() as patched:
+            patched.setattr(FakeEngine, "find", lambda self, keys, since: {})
+            broker = Broker(store, here)
+            assert broker.step() == 0
+            assert "the store was restored: a has not said yet whether it has this job" in store.get(1).reason
+        broker.step()
+        assert store.get(1).ref == "fake-nightly" and fake_of(here, store).taken("nightly") == 1
+
+
+def void(value: object) -> None:
+    pass
