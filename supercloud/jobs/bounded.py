@@ -20,7 +20,7 @@ from typing import IO
 
 from .engine import Unsure
 
-__all__ = ["ANSWER", "LOOK", "REASON", "Deadline", "Limits", "read", "run"]
+__all__ = ["ANSWER", "LOOK", "REASON", "RESULT", "Deadline", "Limits", "read", "run"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,9 @@ then is out of service until the answer comes; jobs of the others go on."""
 
 REASON = 2**20
 """Bytes of an error that are read: the reason stands at its beginning."""
+
+RESULT = 2**30
+"""Bytes of what a job left as its result that are read into memory."""
 
 _PIECE = 2**18
 
