@@ -113,18 +113,13 @@ def submit(
 
 
 def _started_before(engine: Engine, key: str, store: Store) -> str | None:
-    """What an engine calls a job of this key that it got before a copy was put in the place of the store.
-
-    Raises :class:`EngineError` where it cannot say now.
+    """What an engine calls a job of this key that it got before a copy was put in the place of the store; None where it
+    finds none.
     """
     restored = store.restored()
     if restored is None or not isinstance(engine, Finds):
         return None
-    found = engine.find([key], restored.since)
-    if key not in found:
-        raise EngineError(f"the store was restored, and the engine cannot say now whether it has a job with the key "
-                          f"{key!r} already; try again later, or take another key")  # fmt: skip
-    return found[key]
+    return engine.find([key], restored.since).get(key)
 
 
 def _holdable(job: JobSpec, fleet: Fleet, key: str, store: Store) -> list[int]:

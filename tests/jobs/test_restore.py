@@ -143,6 +143,9 @@ def test_a_job_whose_engine_cannot_say_is_held_until_it_can(tmp_path: Path, monk
             broker = Broker(store, here)
             assert broker.step() == 0
             assert "the store was restored: a has not said yet whether it has this job" in store.get(1).reason
+            fresh = api.submit(job(1), fleet({"a": 2}), store=store)
+            assert Broker(store, fleet({"a": 2})).step() == 1 and fresh.look().ref, "what is new is not held for ever"
+            fresh.cancel()
         broker.step()
         assert store.get(1).ref == "fake-nightly" and fake_of(here, store).taken("nightly") == 1
 

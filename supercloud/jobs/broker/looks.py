@@ -26,6 +26,8 @@ class Answer:
     """Whether it did not answer the first question: no other was asked then."""
     seen: dict[str, Cluster | SupercloudError] = field(default_factory=dict)
     """Its clusters by name, or why one of them could not be seen."""
+    asked: Sequence[str] = ()
+    """The keys that were looked for; all of them where nothing can be looked for."""
     found: Mapping[str, str | None] = field(default_factory=dict)
     """What it calls the jobs of the keys that were looked for; None: certainly not there."""
 
@@ -47,9 +49,10 @@ def look_at(
             answer.seen[cluster.plan.name] = watch.look(cluster, engine, anew=True)
         except SupercloudError as error:
             answer.seen[cluster.plan.name] = error
-    if keys and isinstance(engine, Finds):
+    if keys:
         try:
-            answer.found = engine.find(keys, since)
+            answer.found = engine.find(keys, since) if isinstance(engine, Finds) else {}
+            answer.asked = keys
         except SupercloudError as error:
             answer.problems.append(error)
     return answer

@@ -19,17 +19,18 @@ class Rediscovery:
 
     def __init__(self, restored: Restored):
         self.restored = restored
+        self._asked: dict[str, set[str]] = {}
         self._absent: dict[str, set[str]] = {}
         self._there: dict[str, dict[str, str]] = {}
 
     def questions(self, connection: str, held: Iterable[JobRecord]) -> list[str]:
         """Keys that a connection is to be asked for."""
-        absent = self._absent.get(connection, set())
-        wanted = [keys for record in held if not absent.issuperset(keys := _keys(record))]
+        wanted = [_keys(record) for record in held if not self._has_said(connection, record)]
         return [key for keys in wanted[:_AT_ONCE] for key in keys]
 
-    def learn(self, connection: str, found: Mapping[str, str | None]) -> None:
-        """What a connection answered; keys that are left out it is asked for again."""
+    def learn(self, connection: str, asked: Iterable[str], found: Mapping[str, str | None]) -> None:
+        """What a connection that was asked for keys answered; of those that are left out it cannot tell."""
+        self._asked.setdefault(connection, set()).update(asked)
         self._absent.setdefault(connection, set()).update(key for key, ref in found.items() if ref is None)
         self._there[connection] = {key: ref for key, ref in found.items() if ref is not None}
 
@@ -42,11 +43,18 @@ class Rediscovery:
     def unsure(self, record: JobRecord, everywhere: Sequence[str], answered: Iterable[str]) -> list[str]:
         """Connections that have to say first that they have not got a job.
 
-        Those are all where the copy has the job; those that answer where it was submitted since, for it can be there
-        only if its key had been used before.
+        Those are all where the copy has the job; those that answer where it was submitted since.
         """
-        asked = everywhere if record.id <= self.restored.last else list(answered)
-        return [one for one in asked if not self._absent.get(one, set()).issuperset(_keys(record))]
+        asked = everywhere if record.id <= self.restored.last else answered
+        return [one for one in asked if not self._has_said(one, record)]
+
+    def _has_said(self, connection: str, record: JobRecord) -> bool:
+        """Whether a connection has certainly not got a job. One submitted since the restore can be there only where its
+        key had been used before: that it was looked for and not found is enough, or a scheduler without accounts, which
+        never is certain of what is long over, would get no job any more.
+        """
+        said = self._absent if record.id <= self.restored.last else self._asked
+        return said.get(connection, set()).issuperset(_keys(record))
 
 
 def _keys(record: JobRecord) -> list[str]:

@@ -18,7 +18,7 @@ from ...spec import JobSpec
 from ...spec.fleet import Connection
 from ..api import open_engine, require_completable
 from ..bounded import LOOK
-from ..engine import Engine, Finds, Recalls, Unsure
+from ..engine import Engine, Recalls, Unsure
 from ..epochs import engine_key
 from ..fleet import Cluster, Fleet, Sees, Watch
 from ..money import promise
@@ -186,7 +186,7 @@ class Broker:
             for problem in answer.problems:
                 self.say(f"warning: {problem}")
             if self.rediscovery:
-                self.rediscovery.learn(connection, answer.found)
+                self.rediscovery.learn(connection, answer.asked, answer.found)
         return answers, defects
 
     def _is_mine(self, record: JobRecord) -> bool:
@@ -246,8 +246,6 @@ class Broker:
         if self.rediscovery.latest(record):
             return False
         by_connection = {_connection_of(cluster): cluster for cluster in self.fleet.clusters}
-        if record.id > self.rediscovery.restored.last:  # of a new job nobody can be asked who does not find
-            by_connection = {text: one for text, one in by_connection.items() if isinstance(self._engine(one), Finds)}
         answered = [connection for connection in by_connection if connection in answers]
         unsure = self.rediscovery.unsure(record, list(by_connection), answered)
         names = [by_connection[one].plan.name for one in unsure]
