@@ -68,17 +68,25 @@ for _verb, _panel in VERBS.items():
 
 
 def main() -> None:
-    """Run the command line; errors of ours become a text and an exit code, never a traceback."""
+    """Run the command line; errors of ours and of the system become a text and an exit code, never a traceback."""
+    from . import output
+
     # large specs and plans are millions of objects without cycles, which the collector would go through again and again
     gc.set_threshold(100_000, 50, 50)
+    output.prepare_streams()
+    code: str | int | None = 0
     try:
-        app()
-    except SupercloudError as error:
-        from .output import fail
-
-        sys.exit(fail(error))
+        try:
+            app()
+        except SupercloudError as error:
+            code = output.fail(error)
+        except SystemExit as ended:
+            code = ended.code
+        sys.stdout.flush()  # here, where it can still be said that it failed
     except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
+        output.discard(sys.stdout)
+    except (OSError, UnicodeError, OverflowError) as error:
+        code = output.fail_of_system(error)
     except KeyboardInterrupt:
-        sys.exit(130)
+        code = 130
+    sys.exit(code)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import Json
+from .options import LARGEST, Json
 from .output import columns, note, result, result_json
 
 if TYPE_CHECKING:
@@ -23,9 +23,11 @@ def jobs(
     ] = None,
     tenant: Annotated[str | None, typer.Option(help="Only jobs of this tenant.")] = None,
     name: Annotated[str | None, typer.Option(help="Only jobs of this name.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many, the newest first.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=LARGEST, help="At most so many, the newest first.")] = 50,
     usage: Annotated[bool, typer.Option("--usage", help="Show time, energy and cost.")] = False,
-    history: Annotated[int | None, typer.Option(help="Everything that happened to one job.", metavar="ID")] = None,
+    history: Annotated[
+        int | None, typer.Option(min=1, max=LARGEST, help="Everything that happened to one job.", metavar="ID")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """List jobs on all engines, the newest first."""

@@ -10,7 +10,7 @@ import typer
 if TYPE_CHECKING:
     from ..plan.model import Plan
 
-__all__ = ["Cluster", "JobFile", "JobId", "Json", "SpecFile", "plan_of", "usable_plan_of"]
+__all__ = ["LARGEST", "Cluster", "JobFile", "JobId", "Json", "SpecFile", "plan_of", "usable_plan_of"]
 
 SpecFile = Annotated[Path, typer.Argument(help="The cluster's spec, YAML or JSON.", metavar="SPEC")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
@@ -26,7 +26,11 @@ def plan_of(spec: Path) -> Plan:
 
 JobFile = Annotated[Path, typer.Argument(help="The job, YAML or JSON.", metavar="JOB")]
 Cluster = Annotated[Path, typer.Option("--on", help="The cluster's spec.", metavar="SPEC")]
-JobId = Annotated[int, typer.Argument(help="The job's number, as 'supercloud jobs' shows it.", metavar="ID")]
+LARGEST = 2**63 - 1
+"""The largest number of a job, or of rows, that the store can be asked for."""
+JobId = Annotated[
+    int, typer.Argument(min=1, max=LARGEST, help="The job's number, as 'supercloud jobs' shows it.", metavar="ID")
+]
 
 
 def usable_plan_of(spec: Path) -> Plan:

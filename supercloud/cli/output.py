@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
+import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..errors import Finding, InputError, SupercloudError
 
-__all__ = ["columns", "fail", "findings", "note", "plain", "plain_json", "result", "result_json"]
+__all__ = ["columns", "discard", "fail", "fail_of_system", "findings", "note", "plain", "plain_json", "prepare_streams",
+           "result", "result_json", "said_even_if_lost"]  # fmt: skip
 
 _COLOURS = {"error": "31", "warning": "33", "note": "36"}
 
@@ -30,8 +34,37 @@ def plain(text: str) -> str:
 
 
 def plain_json(text: str) -> str:
-    """The same for JSON, which stays the same JSON: only inside its texts are there such characters."""
-    return text.translate(_JSON_CONTROLS)
+    """The same for JSON, which stays the same JSON: only inside its texts are there such characters.
+
+    Where the encoding of stdout has not all of its characters, they are written as ``\\u`` escapes.
+    """
+    text = text.translate(_JSON_CONTROLS)
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return re.sub(r"[^\x00-\x7f]+", lambda found: json.dumps(found[0])[1:-1], text)
+    return text
+
+
+def prepare_streams() -> None:
+    """Make the standard streams take every text: what an encoding lacks is escaped, a closed stream is discarded."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:  # its descriptor is taken too, or the next file that is opened would get what is printed
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
+        elif mode == "w" and isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+@contextlib.contextmanager
+def said_even_if_lost(text: str) -> Iterator[None]:
+    """Around the answer about something that was done: where stdout cannot be written, stderr gets ``text``."""
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError:
+        print(plain(text), file=sys.stderr)
+        raise
 
 
 def result(text: str) -> None:
@@ -51,8 +84,10 @@ def note(text: str) -> None:
 
 def _print_message(text: str) -> None:
     """Write to stderr, after all that stdout got before: in a pipe stdout is buffered and stderr is not."""
-    sys.stdout.flush()
-    print(plain(text), file=sys.stderr)
+    try:
+        sys.stdout.flush()
+    finally:  # whatever became of the answer
+        print(plain(text), file=sys.stderr)
 
 
 def columns(rows: Iterable[Sequence[str]]) -> list[str]:
@@ -83,3 +118,35 @@ def fail(error: SupercloudError) -> int:
     else:
         _print_message(f"supercloud: {error}")
     return error.exit_code
+
+
+def fail_of_system(error: Exception) -> int:
+    """Say on stderr what the system refused, or which value is out of range; returns the exit code."""
+    try:
+        sys.stdout.flush()
+        said, code = _reason_of(error)
+    except OSError as lost:
+        discard(sys.stdout)
+        said, code = f"the answer could not be written to standard output: {lost.strerror}", 1
+    try:
+        print(plain(f"supercloud: {said}"), file=sys.stderr)
+    except OSError:
+        discard(sys.stderr)
+    return code
+
+
+def discard(stream: Any) -> None:
+    """Let go of what a stream still has to write, which would be tried once more when the process ends."""
+    with contextlib.suppress(OSError, ValueError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)
+
+
+def _reason_of(error: Exception) -> tuple[str, int]:
+    if isinstance(error, OSError):
+        reason = error.strerror or str(error) or type(error).__name__
+        return (f"{os.fsdecode(error.filename)}: {reason}" if isinstance(error.filename, str | bytes) else reason), 1
+    if isinstance(error, UnicodeError):
+        return f"a text has characters that its encoding lacks: {error}", 2
+    return f"a number is out of range: {error}", 2

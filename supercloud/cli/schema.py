@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from .output import plain_json
+
 EPILOG = "Example: supercloud schema cluster > cluster.schema.json · next: point your editor at it"
 
 
@@ -20,6 +22,6 @@ def schema(
     if document == "plan":
         from ..plan.document import plan_schema
 
-        typer.echo(schema_text(plan_schema()), nl=False)
+        typer.echo(plain_json(schema_text(plan_schema())), nl=False)
     else:
-        typer.echo(schema_text(schema_of(document)), nl=False)
+        typer.echo(plain_json(schema_text(schema_of(document))), nl=False)

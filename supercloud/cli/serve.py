@@ -23,7 +23,9 @@ def serve(
     on: Annotated[Path, typer.Argument(help="The spec of a fleet, or of a cluster.", metavar="SPEC")],
     engine: EngineName = None,
     via: Via = None,
-    every: Annotated[float, typer.Option(min=0.05, help="Seconds between two looks.")] = 5.0,
+    every: Annotated[
+        float, typer.Option(min=0.05, max=31_536_000, help="Seconds between two looks, at most a year.")
+    ] = 5.0,
     move_after: Annotated[float, typer.Option(min=0, help="Seconds a job waits in one place before it may move.")] = 60,
     lost_after: Annotated[
         float | None, typer.Option(min=1, help="Seconds of silence after which a cluster's work starts elsewhere.")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .output import note, result
+from .output import note, result, said_even_if_lost
 
 EPILOG = "Example: supercloud store backup jobs.backup · next: supercloud store restore jobs.backup"
 
@@ -30,7 +30,8 @@ def store(
     """Check the job store for damage, back it up, restore a backup, or forget old jobs with their logs and results.
 
     A backup has what is known about jobs, not their logs; engines keep their jobs whatever becomes of the store. A job
-    that is forgotten leaves its key free, and no trace in fair shares and budgets.
+    that is forgotten leaves its key free, and no trace in fair shares and budgets. After a restore engines are asked
+    whether they have a job before it is started, and numbers that were given out since the backup are not used again.
     """
     import time
 
@@ -38,14 +39,15 @@ def store(
     from ..jobs import upkeep
     from ..jobs.database import state_folder
     from ..jobs.store import default_store
-    from ..primitives.quantity import Duration
 
     if (file is None) != (action in (Action.CHECK, Action.PRUNE)):
         raise InputError(f"supercloud store {action} " + ("takes no file" if file else "needs the name of a file"))
     if action is Action.RESTORE:
         assert file is not None
         kept = upkeep.restore(state_folder().absolute(), file)
-        result(f"{file} is restored" + (f"; the store of before is {kept}" if kept else ""))
+        done = f"{file} is restored" + (f"; the store of before is {kept}" if kept else "")
+        with said_even_if_lost(f"supercloud: {done}"):
+            result(done)
         note("next: supercloud jobs")
         return
     opened = default_store()
@@ -58,5 +60,18 @@ def store(
         result(f"{file} written")
         note(f"next: supercloud store restore {file}")
     else:
-        count = upkeep.prune(opened, time.time() - Duration(older).to("s"))
+        age = _age(older)
+        count = upkeep.prune(opened, time.time() - age)
         result(f"{count} job{'' if count == 1 else 's'} forgotten")
+
+
+def _age(text: str) -> float:
+    """Seconds of ``--older``; raises :class:`InputError` for a negative duration, which is later than now."""
+    from ..errors import InputError
+    from ..primitives.quantity import Duration
+
+    age = Duration(text).to("s")
+    if age < 0:
+        raise InputError(f"--older {text!r} is negative: every job that has ended would be forgotten; write for "
+                         "example '180 d', or '0 d' to forget them all")  # fmt: skip
+    return age

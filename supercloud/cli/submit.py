@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .options import JobFile, Json
-from .output import note, result, result_json
+from .output import note, result, result_json, said_even_if_lost
 
 if TYPE_CHECKING:
     from ..jobs.fleet import Cluster, Fleet
@@ -66,10 +66,12 @@ def submit(
         return
     else:
         held = api.submit(loaded.model, where.plan, engine=connection, key=key, catalog=where.catalog)
-    if as_json:
-        result_json({"id": held.id, "key": held.key, "state": held.record.state})
-    else:
-        result(str(held.id))
+    with said_even_if_lost(f"supercloud: job {held.id} ({held.record.name}, key {held.key}) was submitted"):
+        if as_json:
+            result_json({"id": held.id, "key": held.key, "state": held.record.state})
+        else:
+            result(str(held.id))
+    if not as_json:
         after = f"supercloud serve {on}" if held.record.state == "HELD" else f"supercloud wait {held.id}"
         here = "" if isinstance(where, Fleet) else simulated(connection, where)
         note(f"job {held.id} ({held.record.name}) is {held.record.state}{here} · next: {after}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import WorkError
-from .options import Json
+from .options import LARGEST, Json
 from .output import note, result, result_json
 
 if TYPE_CHECKING:
@@ -19,7 +19,8 @@ EPILOG = "Example: supercloud wait 1 && next-step.sh · next: supercloud logs 1"
 
 def wait(
     numbers: Annotated[
-        list[int], typer.Argument(help="The jobs' numbers, as 'supercloud jobs' shows them.", metavar="ID...")
+        list[int],
+        typer.Argument(min=1, max=LARGEST, help="The jobs' numbers, as 'supercloud jobs' shows them.", metavar="ID..."),
     ],
     timeout: Annotated[float | None, typer.Option(min=0, help="Give up after so many seconds.")] = None,
     as_json: Json = False,

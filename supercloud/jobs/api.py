@@ -24,7 +24,7 @@ from ..spec.tenant import Limits
 from . import support
 from .arguments import check_job_and_place
 from .database import state_folder
-from .engine import ChecksReach, Depends, open_engine
+from .engine import ChecksReach, Depends, Engine, Finds, open_engine
 from .epochs import launch_of
 from .fleet import Fleet
 from .futures import as_completed, wait
@@ -78,7 +78,7 @@ def submit(
                          "if __name__ == \"__main__\":")  # fmt: skip
     check_job_and_place(job, where, (Plan, Fleet), "submit takes a job and a plan or a fleet")
     store = store or default_store()
-    key = key or secrets.token_hex(8)
+    named, key = key is not None, key or secrets.token_hex(8)
     spec = job.model_dump_json(exclude_defaults=True)
     whose: dict[str, Any] = {"key": key, "name": job.name, "spec": spec, "tenant": job.tenant or "",
                              "priority": job.priority, "retries": job.retries}  # fmt: skip
@@ -87,12 +87,13 @@ def submit(
             reconcile(store, [known.id])
         return Job(store.get(known.id), store)  # without placing it again: the plan may have changed since
     if isinstance(where, Fleet):
-        _holdable(job, where, key, store)
-        record, _ = store.record(**whose, fleet=where.spec.name, held=True)
+        awaited = _holdable(job, where, key, store)
+        record, _ = store.record(**whose, fleet=where.spec.name, held=True, awaited=awaited)
         return Job(record, store)
     connection = _connection(engine, where)
     if isinstance(opened := open_engine(connection, store.folder), ChecksReach):
         opened.check_reach()
+    known_there = _started_before(opened, key, store) if named else None
     ready = _awaited(job, connection, store)
     placement, submission = _prepare(ready, where, connection, key, store.folder, catalog)
     with in_hand(store, key):
@@ -104,19 +105,32 @@ def submit(
                 promised=promise(job, placement),
             )  # fmt: skip
             mine = new and store.begin(record.id)
-        if mine:
+        if mine and known_there:
+            store.submitted(record.id, known_there)
+        elif mine:
             hand_over(store, open_engine(connection, store.folder), record.id, submission)
     return Job(store.get(record.id), store)
 
 
-def _holdable(job: JobSpec, fleet: Fleet, key: str, store: Store) -> None:
-    """Raise with the reasons where no cluster of the fleet could ever have a job, or its tenant cannot pay for it."""
+def _started_before(engine: Engine, key: str, store: Store) -> str | None:
+    """What an engine calls a job of this key that it got before a copy was put in the place of the store; None where it
+    finds none.
+    """
+    restored = store.restored()
+    if restored is None or not isinstance(engine, Finds):
+        return None
+    return engine.find([key], restored.since).get(key)
+
+
+def _holdable(job: JobSpec, fleet: Fleet, key: str, store: Store) -> list[int]:
+    """The jobs that a job waits for. Raises with the reasons where no cluster of the fleet could ever have it, or its
+    tenant cannot pay for it.
+    """
     from dataclasses import replace
 
     _check_key(key)
     support.check(job)
-    for name in job.after:
-        referred(name, store)
+    awaited = [referred(name, store).id for name in job.after]  # what a name means is decided now, and once
     connected = tuple(cluster for cluster in fleet.clusters if cluster.member.connect)
     if not connected:
         raise InputError(f"no cluster of {fleet.spec.name} says how it is reached",
@@ -133,6 +147,7 @@ def _holdable(job: JobSpec, fleet: Fleet, key: str, store: Store) -> None:
         findings = [Finding("place", "error", f"pool {refusal.cluster}/{refusal.pool}", refusal.reason, refusal.remedy)
                     for refusal in answer]  # fmt: skip
         raise SpecError(f"no pool of {fleet.spec.name} can ever have job {job.name!r}", findings)
+    return awaited
 
 
 def referred(name: str, store: Store) -> JobRecord:
@@ -140,6 +155,11 @@ def referred(name: str, store: Store) -> JobRecord:
     found = store.named(name)
     if found is None:
         raise UnknownName("job", name, [record.name for record in store.select(limit=50)])
+    return require_completable(found)
+
+
+def require_completable(found: JobRecord) -> JobRecord:
+    """The same job; raises :class:`InputError` where it has ended otherwise than what waits for it needs."""
     if found.state.is_final and found.state is not State.COMPLETED:
         raise InputError(f"job {found.id} ({found.name}) ended as {found.state}: what waits for it can never begin; "
                          "submit it again first")  # fmt: skip
@@ -150,8 +170,11 @@ def _awaited(job: JobSpec, connection: Connection, store: Store) -> JobSpec:
     """The job with what its engine calls the jobs it waits for; those that have completed are left out."""
     if not job.after:
         return job
-    reconcile(store, [record.id for name in job.after if (record := store.named(name))])
-    open_ = [record for name in job.after if not (record := referred(name, store)).state.is_final]
+    meant = {name: record.id for name in job.after if (record := store.named(name))}
+    reconcile(store, meant.values())
+    awaited = [require_completable(store.get(meant[name])) if name in meant else referred(name, store)
+               for name in job.after]  # fmt: skip
+    open_ = [record for record in awaited if not record.state.is_final]
     engine = open_engine(connection, store.folder)
     for record in open_:
         if Connection.model_validate_json(record.connection or '{"engine": "-"}') != connection or record.ref is None:

@@ -20,7 +20,7 @@ from typing import IO
 
 from .engine import Unsure
 
-__all__ = ["ANSWER", "REASON", "Deadline", "Limits", "read", "run"]
+__all__ = ["ANSWER", "LOOK", "REASON", "RESULT", "Deadline", "Limits", "read", "run"]
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,15 @@ ANSWER = Limits(2**30, 900)
 each of a million tasks, and its database minutes to find them. Kubernetes gives 500 objects at a time, which etcd
 bounds by 1.5 MiB each."""
 
+LOOK = 30.0
+"""Seconds that the broker waits for its clusters, all of them together, in each part of a look. Who has not answered
+then is out of service until the answer comes; jobs of the others go on."""
+
 REASON = 2**20
 """Bytes of an error that are read: the reason stands at its beginning."""
+
+RESULT = 2**30
+"""Bytes of what a job left as its result that are read into memory."""
 
 _PIECE = 2**18
 

@@ -39,7 +39,11 @@ def state_folder() -> Path:
     if named := os.environ.get("SUPERCLOUD_STATE"):
         return Path(named).absolute()
     base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-    return Path(base).expanduser() / "supercloud"
+    try:
+        return Path(base).expanduser() / "supercloud"
+    except RuntimeError:
+        raise StoreError(f"where jobs are remembered is not known: neither HOME nor the password database says which "
+                         f"folder {base} is in; set SUPERCLOUD_STATE to a folder you can write") from None  # fmt: skip
 
 
 class Database:
@@ -96,8 +100,11 @@ class Database:
             self._look_through(thorough)
 
     def _look_through(self, thorough: bool) -> None:
-        found = self._connection.execute("PRAGMA integrity_check(3)" if thorough else "PRAGMA quick_check(3)")
-        problems = [str(row[0]) for row in found.fetchall()]
+        try:
+            found = self._connection.execute("PRAGMA integrity_check(3)" if thorough else "PRAGMA quick_check(3)")
+            problems = [str(row[0]) for row in found.fetchall()]
+        except UnicodeDecodeError:  # what is damaged is its description of the tables
+            problems = ["names of tables or columns are no text"]
         if problems != ["ok"]:
             said = "; ".join(" ".join(line.split()) for line in problems)[:300]
             raise StoreError(f"{self.path} {_SENTENCES['SQLITE_CORRUPT']} ({said})")
@@ -257,6 +264,7 @@ _SENTENCES = {
     "SQLITE_IOERR": "cannot be read or written: the disk reports an error or is full; nothing was changed",
     "SQLITE_NOTADB": f"is no job store: it is damaged, or something else; {_RESTORE}",
     "SQLITE_CORRUPT": f"is damaged; keep a copy, then {_RESTORE}",
+    "SQLITE_READONLY_DBMOVED": "was moved or replaced while it was open; end this process and start it again",
     "SQLITE_READONLY": "cannot be written; set SUPERCLOUD_STATE to a folder you can write",
     "SQLITE_CANTOPEN": "cannot be opened; set SUPERCLOUD_STATE to a folder you can write",
 }

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from ..errors import EngineError, JobFailed
 from ..spec.fleet import Connection
+from .bounded import RESULT
 from .engine import Engine, KeepsResults, StreamsLogs, open_engine
 from .reconcile import reconcile
 from .records import Event, JobRecord
@@ -106,14 +107,21 @@ class Job:
                 yield rest
 
     def output(self) -> bytes:
-        """What it left in the file that SUPERCLOUD_RESULT names; empty where it left nothing."""
+        """What it left in the file that SUPERCLOUD_RESULT names; empty where it left nothing.
+
+        Raises :class:`EngineError` where that is more than ``bounded.RESULT`` bytes.
+        """
         engine = self._engine()
         if not isinstance(engine, KeepsResults):
             raise EngineError(f"the engine {self.record.engine} keeps no results")
-        data = b""
+        data = bytearray()
         while piece := engine.read_result(self.record.engine_key, len(data)):
-            data += piece
-        return data
+            data.extend(piece)
+            if len(data) > RESULT:
+                raise EngineError(f"the result of job {self.id} ({self.record.name}) has more than {RESULT:,} bytes, "
+                                  "the most that are read into memory; let the job write a file on shared storage, and "
+                                  "leave its path as the result")  # fmt: skip
+        return bytes(data)
 
     def cancel(self) -> State:
         """Ask that it ends; returns where it is. A job that has ended stays as it is."""

@@ -76,7 +76,7 @@ class ProcessId:
     def parse(cls, text: str) -> ProcessId | None:
         """What was written, None where it makes no sense."""
         parts = text.split()
-        return cls(int(parts[0]), *parts[1:]) if len(parts) in (3, 4) and parts[0].isdigit() else None
+        return cls(int(parts[0]), *parts[1:]) if len(parts) in (3, 4) and parts[0].isdecimal() else None
 
     @property
     def alive(self) -> bool | None:

@@ -119,4 +119,19 @@ def _checked(table: str, columns: str) -> str:
 
 _CHECKSUMS = _checked("jobs", _JOB) + _checked("events", _EVENT)
 
-MIGRATIONS = (_JOBS, _BROKER, _SHARES, _NAMES, _LEASES, _CHECKSUMS)
+# Which jobs a job waits for, decided when it was submitted: a name may be another job's later. And that a copy was put
+# in the place of the store: engines may have jobs that it has not, or has as not yet started.
+_AWAITED = """
+    CREATE TABLE awaited (
+        job INTEGER NOT NULL REFERENCES jobs (id),
+        other INTEGER NOT NULL,
+        PRIMARY KEY (job, other)
+    );
+    CREATE TABLE restores (
+        at REAL NOT NULL,
+        since REAL NOT NULL,
+        last INTEGER NOT NULL
+    )
+    """
+
+MIGRATIONS = (_JOBS, _BROKER, _SHARES, _NAMES, _LEASES, _CHECKSUMS, _AWAITED)

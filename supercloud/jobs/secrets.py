@@ -23,7 +23,11 @@ NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 
 def values(wanted: Mapping[str, str]) -> dict[str, str]:
     """Variable -> value for variable -> name of secret; raises :class:`EngineError` that names what is not there."""
-    folder = Path(os.environ.get(VARIABLE) or Path.home() / DEFAULT)
+    try:
+        folder = Path(os.environ.get(VARIABLE) or Path.home() / DEFAULT)
+    except RuntimeError:
+        raise EngineError("where secrets lie is not known: neither HOME nor the password database names a home "
+                          f"folder; set {VARIABLE} to their folder") from None  # fmt: skip
     found = {}
     for variable, name in wanted.items():
         if not NAME.fullmatch(name):

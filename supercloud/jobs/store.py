@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
@@ -15,16 +16,31 @@ from typing import Self
 
 from ..errors import InputError, StoreError, UnknownName
 from .database import Database, state_folder
+from .presence import Presence
+from .private import require_own
 from .processes import ProcessId
 from .records import Event, JobRecord
 from .schema import MIGRATIONS
 from .states import LIVE, State, may_follow
 from .submission import Status
 
-__all__ = ["Event", "GIVEN_BACK", "JobRecord", "Store", "default_store"]
+__all__ = ["Event", "GIVEN_BACK", "JobRecord", "Restored", "Store", "default_store"]
+
+_LARGEST = 2**63 - 1  # number that SQLite keeps
+_NUMBER = re.compile(r"[0-9]{1,18}")  # of a job: below _LARGEST, and no digit but those that int() means
 
 GIVEN_BACK = "it was given back before it began"
 """Why a job is held that its engine was asked for."""
+
+
+@dataclass(frozen=True)
+class Restored:
+    """A copy was put in the place of the store: what engines were told after it was made, the store does not know."""
+
+    since: float
+    """The last that the copy knew happened, in seconds since 1970."""
+    last: int
+    """The highest number of a job in it."""
 
 
 class Store:
@@ -32,13 +48,20 @@ class Store:
 
     def __init__(self, folder: Path | None = None):
         self.folder = (folder or state_folder()).absolute()
-        self._database = Database(self.folder / "jobs.db", MIGRATIONS)
+        require_own(self.folder)
+        self._presence = Presence(self.folder)
+        try:
+            self._database = Database(self.folder / "jobs.db", MIGRATIONS)
+        except BaseException:
+            self._presence.close()
+            raise
         self.writing = self._database.writing
         self.read = self._database.read
 
     def close(self) -> None:
         """Close the file; records that were read stay usable."""
         self._database.close()
+        self._presence.close()
 
     @property
     def unwritable(self) -> StoreError | None:
@@ -66,8 +89,9 @@ class Store:
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def get(self, number: int) -> JobRecord:
-        """The job with this id."""
-        rows = self._database.read("SELECT * FROM jobs WHERE id = ?", (number,))
+        """The job with this id; raises :class:`UnknownName` where there is none."""
+        known = 0 < number <= _LARGEST  # SQLite takes no other number
+        rows = self._database.read("SELECT * FROM jobs WHERE id = ?", (number,)) if known else []
         if not rows:
             raise UnknownName("job", str(number), [])
         return JobRecord.of_row(rows[0])
@@ -86,7 +110,7 @@ class Store:
         given = [(column, value) for column, value in (("tenant", tenant), ("name", name)) if value is not None]
         terms += [f"{column} = ?" for column, _ in given]
         where = f"WHERE {' AND '.join(terms)}" if terms else ""
-        values = (*(value for _, value in given), limit)
+        values = (*(value for _, value in given), min(limit, _LARGEST))
         rows = self._database.read(f"SELECT * FROM jobs {where} ORDER BY id DESC LIMIT ?", values)
         return [JobRecord.of_row(row) for row in rows]
 
@@ -95,13 +119,24 @@ class Store:
         sql = "SELECT * FROM jobs WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
         return [JobRecord.of_row(row) for row in self._database.read(sql, (json.dumps(list(numbers)),))]
 
-    def named(self, name: str) -> JobRecord | None:
-        """The job a person means: by number, by key, or the last one of this name."""
-        for where, value in (("id = ?", int(name) if name.isdigit() else -1), ("key = ?", name),
-                             ("name = ? ORDER BY id DESC LIMIT 1", name)):  # fmt: skip
-            if rows := self._database.read(f"SELECT * FROM jobs WHERE {where}", (value,)):
+    def named(self, name: str, before: int = _LARGEST) -> JobRecord | None:
+        """The job a person means: by number, by key, or the last one of this name; of those with a number below."""
+        for where, value in (("id = ?", int(name) if _NUMBER.fullmatch(name) else -1), ("key = ?", name),
+                             ("name = ?", name)):  # fmt: skip
+            sql = f"SELECT * FROM jobs WHERE {where} AND id < ? ORDER BY id DESC LIMIT 1"
+            if rows := self._database.read(sql, (value, before)):
                 return JobRecord.of_row(rows[0])
         return None
+
+    def awaited(self, number: int) -> list[int]:
+        """The jobs that must have completed before a job begins, where that has been decided."""
+        rows = self._database.read("SELECT other FROM awaited WHERE job = ? ORDER BY other", (number,))
+        return [int(row["other"]) for row in rows]
+
+    def restored(self) -> Restored | None:
+        """What is known of copies that were put in the place of this store; None where none was."""
+        row = self._database.read("SELECT min(since) AS since, max(last) AS last FROM restores")[0]
+        return None if row["since"] is None else Restored(row["since"], row["last"])
 
     def live(self) -> list[JobRecord]:
         """Jobs that have not ended, the oldest first."""
@@ -130,7 +165,7 @@ class Store:
         self, *, key: str, name: str, spec: str, placement: str = "", submission: str = "", cluster: str = "",
         connection: str = "", engine: str = "", tenant: str = "", priority: str = "normal", retries: int = 0,
         watts: float | None = None, hourly: float | None = None, units: float | None = None,
-        promised: float | None = None, fleet: str = "", held: bool = False,
+        promised: float | None = None, fleet: str = "", held: bool = False, awaited: Collection[int] = (),
     ) -> tuple[JobRecord, bool]:  # fmt: skip
         """Write a job down as PENDING, or as HELD for the broker of its fleet; True if it is new.
 
@@ -154,7 +189,14 @@ class Store:
             )
             number = int(cursor.lastrowid or 0)
             self._note(database, number, State.HELD if held else State.PENDING, 1, "recorded")
+            self.set_awaited(number, awaited)
             return self.get(number), True
+
+    def set_awaited(self, number: int, others: Collection[int]) -> None:
+        """Write down which jobs must have completed before a job begins."""
+        with self.writing() as database:
+            database.executemany("INSERT OR IGNORE INTO awaited (job, other) VALUES (?, ?)",
+                                 [(number, other) for other in others])  # fmt: skip
 
     def begin(self, number: int, owner: str = "", lease: int | None = None) -> bool:
         """Write down that this process is about to submit a job; False when another one does or did.

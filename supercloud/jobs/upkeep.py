@@ -6,19 +6,23 @@ import contextlib
 import os
 import shutil
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ..errors import InputError, StoreError
 from .database import Database
 from .epochs import engine_key
+from .presence import alone
 from .schema import MIGRATIONS
 from .states import FINAL
 from .store import Store
 
 __all__ = ["back_up", "prune", "restore"]
 
+_MARGIN = 1_000_000  # numbers that are left out where nobody knows how many were given out since the copy was made
 _AT_ONCE = 500  # jobs that are forgotten in one transaction: others write in between
+_AWAITED = "SELECT other FROM awaited JOIN jobs ON jobs.id = awaited.job WHERE jobs.state = 'HELD'"
 _ENDED = ", ".join(f"'{state}'" for state in sorted(FINAL))
 
 
@@ -47,6 +51,9 @@ def back_up(store: Store, to: Path) -> None:
 def restore(folder: Path, source: Path) -> Path | None:
     """Put a copy in the place of the store; returns where the store of before is kept, None where there was none.
 
+    What happened since the copy was made the store does not know then. It is marked, so that engines are asked for jobs
+    before they are started, and gives no job a number that another one had.
+
     Raises :class:`InputError` where the copy is none or damaged, :class:`StoreError` where somebody uses the store.
     """
     if not source.is_file():
@@ -63,21 +70,61 @@ def restore(folder: Path, source: Path) -> Path | None:
             copy.close()
         except StoreError as error:
             raise InputError(f"{source} cannot be restored: {error}") from None
-        _require_unused(path)
-        kept = None
-        if path.exists():
-            kept = next(place for place in _names(path) if not place.exists())
-            for suffix in ("-wal", "-shm", "-journal"):
-                with contextlib.suppress(FileNotFoundError):
-                    Path(f"{path}{suffix}").rename(f"{kept}{suffix}")
-            path.rename(kept)
-        new.rename(path)
-        return kept
+        with alone(folder):
+            _require_unused(path)
+            _mark(new, _given_out(path))
+            return _replace(path, new)
     except OSError as error:
         raise StoreError(f"{folder}: {error.strerror}") from None
     finally:
         for suffix in ("", "-wal", "-shm", "-journal"):
             Path(f"{new}{suffix}").unlink(missing_ok=True)
+
+
+def _replace(path: Path, new: Path) -> Path | None:
+    kept = None
+    if path.exists():
+        kept = next(place for place in _names(path) if not place.exists())
+        for suffix in ("-wal", "-shm", "-journal"):
+            with contextlib.suppress(FileNotFoundError):
+                Path(f"{path}{suffix}").rename(f"{kept}{suffix}")
+        path.rename(kept)
+    new.rename(path)
+    return kept
+
+
+def _mark(copy: Path, given_out: int | None) -> None:
+    """Write into a copy that it is one: engines may have more jobs than it knows, and numbers given out are not free.
+
+    ``given_out`` is the highest number that the store of before gave to a job, None where nobody can tell.
+    """
+    database = Database(copy, MIGRATIONS)
+    try:
+        with database.writing() as connection:
+            last = int(connection.execute("SELECT coalesce(max(id), 0) FROM jobs").fetchone()[0])
+            since = float(connection.execute("SELECT coalesce(max(at), 0) FROM events").fetchone()[0])
+            connection.execute("INSERT INTO restores (at, since, last) VALUES (?, ?, ?)", (time.time(), since, last))
+            known = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'jobs'").fetchone()
+            highest = max(last, known[0] if known else 0)
+            highest = highest + _MARGIN if given_out is None else max(highest, given_out)
+            connection.execute("DELETE FROM sqlite_sequence WHERE name = 'jobs'")
+            connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('jobs', ?)", (highest,))
+    finally:
+        database.close()
+
+
+def _given_out(path: Path) -> int | None:
+    """The highest number that a store gave to a job; None where it is not there, or too damaged to tell."""
+    if not path.exists():
+        return None
+    try:
+        with contextlib.closing(sqlite3.connect(path, timeout=0)) as connection:
+            if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+                return None
+            row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'jobs'").fetchone()
+            return int(row[0]) if row else 0
+    except (sqlite3.Error, UnicodeDecodeError, ValueError, TypeError):
+        return None
 
 
 def _names(path: Path) -> Iterator[Path]:
@@ -112,13 +159,20 @@ def prune(store: Store, before: float) -> int:
     """
     total = 0
     while True:
-        sql = f"SELECT id, key, launch FROM jobs WHERE state IN ({_ENDED}) AND ended < ? LIMIT {_AT_ONCE}"
+        sql = (f"SELECT id, key, launch FROM jobs WHERE state IN ({_ENDED}) AND ended < ? AND id NOT IN ({_AWAITED})"
+               f" LIMIT {_AT_ONCE}")  # fmt: skip
         rows = store.read(sql, (before,))
         if not rows:
             break
         with store.writing() as database:
             numbers = [(row["id"],) for row in rows]
-            for table, column in (("watches", "job"), ("abandoned", "job"), ("events", "job"), ("jobs", "id")):
+            for table, column in (
+                ("watches", "job"),
+                ("abandoned", "job"),
+                ("awaited", "job"),
+                ("events", "job"),
+                ("jobs", "id"),
+            ):
                 database.executemany(f"DELETE FROM {table} WHERE {column} = ?", numbers)
         _remove_files(store.folder, [engine_key(row["key"], n) for row in rows for n in range(row["launch"] + 1)])
         total += len(rows)

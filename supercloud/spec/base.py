@@ -16,10 +16,11 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from ..primitives.quantity import Duration, Quantity
+from ..primitives.quantity import Duration, Quantity, Rate, Size
 
 __all__ = [
     "Count",
+    "DataRate",
     "DeviceName",
     "Flag",
     "Interfaces",
@@ -35,6 +36,7 @@ __all__ = [
     "Parameters",
     "Ratio",
     "ReleaseText",
+    "StoredSize",
     "Text",
 ]
 
@@ -68,6 +70,26 @@ def more_than_nothing(value: _Q) -> _Q:
 
 
 Time = Annotated[Duration, AfterValidator(more_than_nothing)]
+
+
+def no_more_than(most: _Q) -> AfterValidator:
+    """A bound of the language for a quantity: more than any site has, and few enough to be planned for."""
+
+    def check(value: _Q) -> _Q:
+        if value > most:
+            raise ValueError(f"{value.to(most.shown[-1]):.6g} {most.shown[-1]} is more than {most}, the most that is "
+                             "planned for")  # fmt: skip
+        return value
+
+    return AfterValidator(check)
+
+
+MOST_STORED = Size("1000 EB")
+MOST_RATE = Rate("1000 PB/s")
+StoredSize = Annotated[Size, no_more_than(MOST_STORED)]
+"""Data at rest, of one file system, data set or disk."""
+DataRate = Annotated[Rate, no_more_than(MOST_RATE)]
+"""Of a whole file system, or of a link."""
 
 
 _COUNTED = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([KMBT])")

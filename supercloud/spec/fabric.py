@@ -6,8 +6,21 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from ..primitives.quantity import Rate, Size
-from .base import Count, Flag, Links, MachineCount, Model, Name, Natural, PairLinks, Text, TwiceNamed, unique
+from .base import (
+    Count,
+    DataRate,
+    Flag,
+    Links,
+    MachineCount,
+    Model,
+    Name,
+    Natural,
+    PairLinks,
+    StoredSize,
+    Text,
+    TwiceNamed,
+    unique,
+)
 
 __all__ = ["Cabling", "Fabric", "FabricKind", "Join", "Manager", "Oversubscription", "Partition", "Service",
            "Switches"]  # fmt: skip
@@ -49,8 +62,8 @@ class Routing(Model):
 class Ecn(Model):
     """When a queue marks packets."""
 
-    min: Size
-    max: Size
+    min: StoredSize
+    max: StoredSize
     probability: Annotated[Count, Field(le=100)]
     """Percent at ``max``."""
 
@@ -84,7 +97,7 @@ class Manager(Model):
     """Links they have, in the whole fabric."""
     appliances: MachineCount | None = None
     """How many there are; empty means one a link."""
-    speed: Rate | None = None
+    speed: DataRate | None = None
     """Of a link; empty means the fabric's. With half of it two links share a leaf port through a splitter."""
     cage: Text | None = None
     """Form of the cages its links leave through: osfp, qsfp112, rj45 …; empty means that no cable can be chosen."""
@@ -108,7 +121,7 @@ class Service(Model):
     """Machines."""
     links: Annotated[PairLinks, Field(ge=1)] = 1
     """Of each machine."""
-    speed: Rate | None = None
+    speed: DataRate | None = None
     """Of a link; empty means the fabric's. With half of it two links share a leaf port through a splitter."""
     cage: Text | None = None
     """Form of the cages its links leave through: osfp, qsfp112, rj45 …; empty means that no cable can be chosen."""
@@ -179,7 +192,7 @@ class Fabric(Model):
     qos: Qos = Qos()
     subnet: Cidr | None = None
     """Addresses of the nodes' links; empty means a part of ``network.fabrics``."""
-    speed: Rate | None = None
+    speed: DataRate | None = None
     """Speed of a node's link; empty means what the machine's adapters and the switch have in common."""
     rails: Count | None = None
     """Links per node and plane; empty means what the machine's adapters give."""

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from ..primitives.quantity import Duration, Money, Price, Rate, Size
-from .base import Flag, Model, Name, Natural, Ratio, Text, TwiceNamed, unique
+from ..primitives.quantity import Duration, Money, Price
+from .base import DataRate, Flag, Model, Name, Natural, Ratio, StoredSize, Text, TwiceNamed, unique
 from .tenant import Budget, Limits
 
 __all__ = ["Connection", "DataSet", "FleetSpec", "FleetTenant", "Member", "Policy", "same_schedulers"]
@@ -44,7 +44,7 @@ class Member(Model):
     """Of one node of each pool; without it, what its energy costs, where that is known."""
     egress: Money | None = None
     """Price of each TB of data that leaves it; empty means nothing."""
-    uplink: Rate | None = None
+    uplink: DataRate | None = None
     """How fast data leaves it; empty means that nobody knows."""
 
 
@@ -110,7 +110,7 @@ class DataSet(Model):
     """Data with a size and the places that hold it (``cluster/storage``)."""
 
     name: Name
-    size: Size
+    size: StoredSize
     at: Annotated[tuple[Annotated[str, Field(pattern=r"^[a-z][-a-z0-9]*/[a-z][-a-z0-9]*$")], ...], Field(min_length=1)]
     stays: Flag = False
     """It may not leave the clusters that hold it."""

@@ -6,8 +6,8 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, StrictInt, model_validator
 
-from ..primitives.quantity import Money, Price, Quantity, Size
-from .base import MIG_PROFILE, Count, Flag, Model, Name, Natural, Ratio, Text, Time, more_than_nothing
+from ..primitives.quantity import Money, Price, Quantity
+from .base import MIG_PROFILE, Count, Flag, Model, Name, Natural, Ratio, StoredSize, Text, Time, more_than_nothing
 from .storage import Mount
 from .tenant import Priority
 from .training import ModelShape
@@ -28,7 +28,7 @@ def _no_debt(value: _Q) -> _Q:
     return value
 
 
-Bytes = Annotated[Size, AfterValidator(more_than_nothing)]
+Bytes = Annotated[StoredSize, AfterValidator(more_than_nothing)]
 
 
 def _as_tuple(value: object) -> object:

@@ -133,7 +133,7 @@ def _place_of(path: str, data: Any) -> Place:
         key: str | int = part
         if part.startswith("[") and part.endswith("]"):
             inner = part[1:-1]
-            if inner.isdigit():
+            if inner.isascii() and inner.isdigit() and len(inner) < 19:
                 key = int(inner)
             elif isinstance(here, list):
                 names = [item.get("name") if isinstance(item, Mapping) else None for item in here]

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from ..primitives.quantity import Duration, Price, Size
-from .base import MIG_PROFILE, Count, Flag, Model, Name, Natural, NodeCount, Text, unique
+from ..primitives.quantity import Duration, Price
+from .base import MIG_PROFILE, Count, Flag, Model, Name, Natural, NodeCount, StoredSize, Text, unique
 from .facility import RackChoice
 from .storage import Mount
 
@@ -94,7 +94,7 @@ class SystemReserve(Model):
     """What the operating system and a storage client keep for themselves on each node."""
 
     cores: Natural = 0
-    memory: Size | None = None
+    memory: StoredSize | None = None
 
 
 class Pool(Model):
@@ -121,7 +121,7 @@ class Pool(Model):
     """What host names start with; empty means the pool's name."""
     rack: RackChoice | None = None
     """On-prem only: another rack than the facility's."""
-    disk: Size | None = None
+    disk: StoredSize | None = None
     """Clouds only: size of the root disk."""
     zones: tuple[Text, ...] = ()
     """Clouds only: zones the machines may be in; empty means the site's, and of those the first where they have a

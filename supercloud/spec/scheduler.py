@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from ..primitives.quantity import Duration, Size
-from .base import Count, Flag, Model, Name, Natural, ReleaseText, Text, TwiceNamed, unique
+from ..primitives.quantity import Duration
+from .base import Count, Flag, Model, Name, Natural, ReleaseText, StoredSize, Text, TwiceNamed, unique
 
 __all__ = ["Host", "KubernetesScheduler", "Machines", "Partition", "Scheduler", "SlurmScheduler", "TopologyKind"]
 
@@ -47,7 +47,7 @@ class Machines(Model):
     machine: Text | None = None
     """Empty means a usual one."""
     count: Annotated[Natural, Field(le=4096)] = 1
-    disk: Size | None = None
+    disk: StoredSize | None = None
     """Of the root."""
     public: Flag = False
     """Whether they have an address in the internet."""
@@ -78,9 +78,9 @@ class SlurmScheduler(Model):
     """Machine of the controllers. On clouds empty means one that is large enough for the nodes. On-prem controllers and
     database host become service machines of it, numbered as those are (ctl-01, ctl-02); empty means that they have
     none, or are called like one of ``facility.machines``."""
-    disk: Size | None = None
+    disk: StoredSize | None = None
     """Clouds only: root disk of the controllers."""
-    state: Size | None = None
+    state: StoredSize | None = None
     """Clouds only: the protected disk with the controller's state."""
     public: Flag = False
     """Clouds only: controllers have an address in the internet."""

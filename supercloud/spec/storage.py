@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ..primitives.quantity import Rate, Size
 from .base import (
     Count,
+    DataRate,
     Flag,
     Interfaces,
     MachineCount,
@@ -18,6 +18,7 @@ from .base import (
     Number,
     OptionValue,
     Parameters,
+    StoredSize,
     Text,
     Time,
 )
@@ -30,8 +31,8 @@ Mount = Annotated[str, Field(pattern=r"^/[A-Za-z0-9._/-]*$", max_length=255)]
 class Throughput(Model):
     """What the whole of it must read and write."""
 
-    read: Rate | None = None
-    write: Rate | None = None
+    read: DataRate | None = None
+    write: DataRate | None = None
 
 
 class Servers(Model):
@@ -84,12 +85,12 @@ class Storage(Model):
     """Clouds only: the way the product is set up, in the provider's word (``PERSISTENT_2``)."""
     options: dict[Name, OptionValue] = {}
     """Clouds only: further options of the product, in the provider's terms (``compression: LZ4``)."""
-    capacity: Size | None = None
+    capacity: StoredSize | None = None
     """Usable size; an object store needs none."""
     tier: Literal["good", "better", "best"] | None = None
     """Throughput by the reference architecture's tiers."""
     throughput: Throughput | None = None
-    throughput_per_tib: Rate | None = None
+    throughput_per_tib: DataRate | None = None
     """Throughput for each TiB of capacity, as clouds sell it."""
     mount: Mount | None = None
     """Where nodes see it; empty means nowhere (an object store)."""
@@ -101,7 +102,7 @@ class Storage(Model):
     protection: Protection = Protection()
     checkpoint: Checkpoint | None = None
     """Sizes it for saving the training state, too."""
-    average_file: Size | None = None
+    average_file: StoredSize | None = None
     """Lustre: sizes the metadata; empty means what its manual takes as an example."""
     data_on_metadata: Flag = False
     """Lustre: small files live on the metadata targets."""

@@ -124,7 +124,11 @@ def test_a_backup_is_whole_private_and_comes_back(tmp_path: Path) -> None:
     assert kept and kept.read_bytes().startswith(b"nonsense") and known(folder) == before
     with pytest.raises(InputError, match="cannot be restored"):
         upkeep.restore(folder, kept)
-    assert known(folder) == before and sorted(path.name for path in folder.iterdir()) == ["jobs.db", kept.name]
+    assert known(folder) == before and sorted(path.name for path in folder.iterdir()) == [
+        "jobs.db",
+        kept.name,
+        "jobs.lock",
+    ]
 
 
 def test_old_jobs_are_forgotten_with_their_files(tmp_path: Path) -> None:
@@ -139,6 +143,15 @@ def test_old_jobs_are_forgotten_with_their_files(tmp_path: Path) -> None:
         assert not store.by_key("k1")
         assert upkeep.prune(store, time.time()) == 5 and len(store.live()) == 20
     assert sorted(path.name for path in (tmp_path / "slurm").iterdir()) == ["k0"]
+
+
+def test_what_a_held_job_waits_for_is_not_forgotten(tmp_path: Path) -> None:
+    filled(tmp_path, 4)
+    with Store(tmp_path) as store:
+        held, _ = store.record(key="held", name="held", spec="{}", fleet="f", held=True, awaited=[2])
+        assert upkeep.prune(store, time.time()) == 1 and store.get(2).state is State.COMPLETED
+        store.cancel_held(held.id)
+        assert upkeep.prune(store, time.time() + 60) == 2 and not store.read("SELECT * FROM awaited")
 
 
 def test_the_verb(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_more_than_can_be_planned_is_refused_by_the_language(case: str) -> None:
     assert path in [finding.path for finding in caught.value.findings], caught.value.findings
 
 
-@pytest.mark.parametrize("capacity", ["1e30 EB", "1e12 PiB"])
+@pytest.mark.parametrize("capacity", ["1000 EB", "800 EiB"])
 @pytest.mark.parametrize("example", ["07-storage", "11-aws-ultraserver"])
 def test_a_file_system_of_more_servers_than_can_be_planned_is_one_finding(example: str, capacity: str) -> None:
     """On-prem its servers get addresses one by one, in a cloud names."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..placed import Placement
 from ..processes import ProcessId
@@ -11,7 +11,7 @@ from ..states import State
 from ..store import Store
 from ..submission import Status, Submission
 
-__all__ = ["Abandoned", "abandon", "abandoned", "ask_back", "assign", "explain", "forget"]
+__all__ = ["Abandoned", "abandon", "abandoned", "advance", "ask_back", "assign", "explain", "forget"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,14 @@ def assign(
         if cursor.rowcount:
             store.note(record.id, f"{placement.cluster}: {placement}")
         return bool(cursor.rowcount)
+
+
+def advance(store: Store, record: JobRecord, launch: int) -> JobRecord:
+    """Write down that a held job was started more often than the store knows; returns the job as it is then."""
+    with store.writing() as database:
+        database.execute("UPDATE jobs SET launch = ? WHERE id = ? AND state = ? AND launch = ?",
+                         (launch, record.id, State.HELD, record.launch))  # fmt: skip
+        return replace(record, launch=launch)
 
 
 def ask_back(store: Store, record: JobRecord, reason: str) -> bool:

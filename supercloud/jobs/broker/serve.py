@@ -5,23 +5,27 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from ...errors import EngineError, InputError, SupercloudError, WorkError
+from ...errors import EngineError, InputError, UnknownName, WorkError
 from ...primitives.quantity import Duration
 from ...spec import JobSpec
 from ...spec.fleet import Connection
-from ..api import open_engine, referred
+from ..api import open_engine, require_completable
+from ..bounded import LOOK
 from ..engine import Engine, Recalls, Unsure
+from ..epochs import engine_key
 from ..fleet import Cluster, Fleet, Sees, Watch
 from ..money import promise
-from ..placement import Placement
+from ..placement import Placement, place
 from ..power import watts
 from ..private import require_own
-from ..reconcile import hand_over, in_hand, reconcile
+from ..reconcile import hand_over, in_hand
 from ..records import JobRecord
 from ..spending import spent
 from ..states import State
@@ -30,7 +34,10 @@ from ..submission import Status
 from . import ledger
 from .decide import Hold, Move, Start, decide, moves
 from .limits import held_by, with_more
+from .looks import Answer, look_at
+from .rediscovery import Rediscovery
 from .room import only, taken
+from .side_by_side import SideBySide
 from .turns import in_turn, shares_of, used
 from .usage import Usage
 
@@ -41,19 +48,32 @@ _AVOID = 60.0  # seconds for which a cluster that refused a job is not asked aga
 
 @contextlib.contextmanager
 def lock(folder: Path) -> Iterator[None]:
-    """Be the one broker of a store; a second one is told so at once."""
+    """Be the one broker of a store; a second one is told so at once.
+
+    Raises :class:`WorkError` where another process is it, and where the file system gives no lock.
+    """
     require_own(folder)
-    with open(folder / "broker.lock", "a+") as file:
+    path = folder / "broker.lock"
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise WorkError(f"{path} cannot be made: {error.strerror}; without it two brokers would not know of each "
+                        "other: free some space, or set SUPERCLOUD_STATE to another folder") from None  # fmt: skip
+    try:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            file.seek(0)
-            raise WorkError(f"process {file.read().strip() or 'unknown'} already serves {folder}; one is enough, "
-                            "end it first") from None  # fmt: skip
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
+            other = os.read(handle, 32).decode(errors="replace").strip() or "unknown"
+            raise WorkError(f"process {other} already serves {folder}; one is enough, end it first") from None
+        except OSError as error:
+            raise WorkError(f"{path} cannot be locked: {error.strerror}; two brokers would not know of each other: set "
+                            "SUPERCLOUD_STATE to a folder on a file system with file locks") from None  # fmt: skip
+        with contextlib.suppress(OSError):  # the disk is full: the lock holds, only who has it is not written down
+            os.ftruncate(handle, 0)
+            os.write(handle, str(os.getpid()).encode())
         yield
+    finally:
+        os.close(handle)
 
 
 class Broker:
@@ -62,7 +82,7 @@ class Broker:
     def __init__(
         self, store: Store, fleet: Fleet, *, move_after: float = 60.0, lost_after: float | None = None,
         clock: Callable[[], float] = time.time, ticks: Callable[[], float] | None = None,
-        say: Callable[[str], None] = lambda text: None,
+        say: Callable[[str], None] = lambda text: None, patience: float = LOOK,
     ):  # fmt: skip
         # dates go into the store; how long something lasts here is measured with a clock that no new date moves
         self.store, self.clock, self.say = store, clock, say
@@ -73,64 +93,166 @@ class Broker:
         self.read: dict[int, JobSpec] = {}
         self.specs: dict[int, JobSpec] = {}
         self.avoid: dict[int, dict[str, float]] = {}
+        self._avoiding = threading.Lock()  # around what jobs that are handed over side by side write to ``avoid``
         self.silent: dict[str, float] = {}
+        self.busy: set[str] = set()
+        """Connections that still take jobs: nothing else was asked, so nobody knows that they are silent."""
+        self.side_by_side = SideBySide(patience)
+        self.rediscovery: Rediscovery | None = None
         self.usage = Usage(store, fleet.spec.policy.half_life.to("s"))
 
     def step(self) -> int:
         """One look and what follows from it; returns how many jobs were given to an engine."""
         began = self.ticks()
-        failed: dict[str, EngineError] = {}  # who does not answer is asked once: that alone may take long
-        for problem in reconcile(self.store, silent=failed):
-            self.say(f"warning: {problem}")
-        self._end_abandoned(failed)
-        view = self._look(failed, began)
+        answers, defects = self._ask(self.store.live())
+        view = self._look(answers, began)
         if self.lost_after is not None:
             self._give_up_silent()
+        if self.rediscovery:
+            self._adopt_all(self.rediscovery)
         live = self.store.live()
         view = self._in_use(view, live)
         mine = [record for record in live if record.fleet == self.fleet.spec.name]
         self.read = {record.id: self.read.get(record.id) or _read(record) for record in mine}
         self.specs = {record.id: self._spec(record) for record in mine}
-        held = [record for record in mine if record.state is State.HELD and self._may_begin(record)]
+        held = [record for record in mine if record.state is State.HELD and self._is_known_absent(record, answers)
+                and self._may_begin(record)]  # fmt: skip
         now = self.clock()
         given = [record for record in live if record.state is not State.HELD]
         lately = self.usage.of(live, now)
         use = {tenant: units + lately.pop(tenant, 0.0) for tenant, units in used(given).items()} | lately
         order = in_turn(held, use, shares_of(self.fleet), {record.id: self._size(record) for record in held})
         have = held_by(given)
-        begun = 0
+        starts: dict[str, list[Start]] = {}
         for action in decide(view, order, self.specs, now, self._avoided(held, self.ticks()), have):
             if isinstance(action, Hold):
                 ledger.explain(self.store, action.record, action.reason)
             else:
-                begun += self._start(action, self.ticks())
+                cluster = self._cluster(action.placement.cluster)
+                starts.setdefault(_connection_of(cluster), []).append(action)
                 view = taken(view, action.placement)
                 have = with_more(have, action.record.tenant, action.placement, action.placement.cluster)
+        begun = self._start_all(starts)
         queued = [record for record in mine if record.state is State.QUEUED and record.ref is not None]
-        for move in moves(view, queued, self.specs, now, self.move_after, have):
-            self._move(move)
-        for record in queued:
-            if record.recalled:  # a broker may have died before it asked
-                self._recall(record)
+        recalled = [move.record for move in moves(view, queued, self.specs, now, self.move_after, have)
+                    if self._move(move)]  # fmt: skip
+        recalled += [record for record in queued if record.recalled]  # a broker may have died before it asked
+        self._recall_all([record for record in recalled if record.connection in answers])
+        for defect in defects:
+            raise defect
         return begun
 
     # -- seeing ------------------------------------------------------------------------------------------------------
 
-    def _look(self, failed: Mapping[str, EngineError], began: float) -> Fleet:
+    def _ask(self, live: Sequence[JobRecord]) -> tuple[dict[str, Answer], list[Exception]]:
+        """The answers of all connections that answer in time; and what is wrong with engines themselves."""
+        restored = self.store.restored()
+        if restored and not (self.rediscovery and self.rediscovery.restored == restored):
+            self.rediscovery = Rediscovery(restored)
+        clusters: dict[str, list[Cluster]] = {}
+        for cluster in self.fleet.clusters:
+            clusters.setdefault(_connection_of(cluster), []).append(cluster)
+        given: dict[str, list[JobRecord]] = {connection: [] for connection in clusters}
+        for record in live:
+            if record.state is not State.HELD:
+                given.setdefault(record.connection, []).append(record)
+        for item in ledger.abandoned(self.store):
+            given.setdefault(item.connection, [])
+        held = [record for record in live if self._is_mine(record)]
+        questions = {}
+        for connection, records in given.items():
+            mine = clusters.get(connection, [])
+            keys = self.rediscovery.questions(connection, held) if self.rediscovery and mine else []
+            questions[connection] = partial(look_at, self.store, connection, [record.id for record in records], mine,
+                                            self.watch, keys, restored.since if restored else 0.0)  # fmt: skip
+        done, late = self.side_by_side.ask("look", questions)
+        self.busy = set()
+        for connection, kind in late.items():
+            names = {cluster.plan.name for cluster in clusters.get(connection, ())}
+            names |= {record.cluster for record in given[connection]}
+            if kind != "look":
+                self.busy.add(connection)
+            what = "to a look" if kind == "look" else "while it was given or asked for jobs"
+            self.say(f"warning: {', '.join(sorted(names))}: no answer within {self.side_by_side.patience:g} s {what}; "
+                     "others go on")  # fmt: skip
+        answers: dict[str, Answer] = {}
+        defects: list[Exception] = []
+        for connection, question in done.items():
+            try:
+                answers[connection] = question.result()
+            except Exception as error:  # a defect of an engine: others go on being served, and the service says it
+                defects.append(error)
+        for connection, answer in answers.items():
+            for problem in answer.problems:
+                self.say(f"warning: {problem}")
+            if self.rediscovery:
+                self.rediscovery.learn(connection, answer.asked, answer.found)
+        return answers, defects
+
+    def _is_mine(self, record: JobRecord) -> bool:
+        return record.state is State.HELD and record.fleet == self.fleet.spec.name
+
+    def _look(self, answers: Mapping[str, Answer], began: float) -> Fleet:
         """The fleet as its engines see it now; clusters that do not answer are left out."""
         seen = []
         for cluster in self.fleet.clusters:
-            name, asked = cluster.plan.name, self.ticks()
-            if _connection_of(cluster) in failed:
-                self.silent.setdefault(name, began)
-                continue
-            try:
-                seen.append(self.watch.look(cluster, self._engine(cluster), anew=True))
+            name, answer = cluster.plan.name, answers.get(_connection_of(cluster))
+            found = answer.seen.get(name) if answer else None
+            if isinstance(found, Cluster):
+                seen.append(found)
                 self.silent.pop(name, None)
-            except SupercloudError as error:
-                self.silent.setdefault(name, asked)
-                self.say(f"warning: {name}: {error}")
+                continue
+            if _connection_of(cluster) not in self.busy:
+                self.silent.setdefault(name, began)
+            if found is not None:
+                self.say(f"warning: {name}: {found}")
         return replace(self.fleet, clusters=tuple(seen), spent=spent(self.store, self.fleet.spec.budgets, self.clock()))
+
+    # -- after a restore ---------------------------------------------------------------------------------------------
+
+    def _adopt_all(self, rediscovery: Rediscovery) -> None:
+        """Take over what engines were given after the copy was made that is in the place of the store now."""
+        for record in self.store.live():
+            if self._is_mine(record) and (start := rediscovery.latest(record)):
+                launch, connection, ref = start
+                cluster = next(one for one in self.fleet.clusters if _connection_of(one) == connection)
+                try:
+                    self._adopt(record, launch, cluster, ref)
+                except (EngineError, InputError) as error:
+                    ledger.explain(self.store, record, f"{cluster.plan.name} has it as {ref}: {error}")
+
+    def _adopt(self, record: JobRecord, launch: int, cluster: Cluster, ref: str) -> None:
+        job, name, connection = _read(record), cluster.plan.name, cluster.member.connect
+        assert connection is not None
+        # where it lies nobody wrote down: it is counted as it would be placed now if all were free
+        placement = place(job, only(self.fleet, [name]), now=self.clock(), advise=False)
+        if not isinstance(placement, Placement):
+            raise InputError(f"{placement[0]}; cancel it there, or let the cluster have it" if placement else
+                             "no pool can have it; cancel it there")  # fmt: skip
+        placement = replace(placement, begin=0.0)
+        submission = self._engine(cluster).prepare(job, placement, engine_key(record.key, launch))
+        with self.store.writing():
+            known = ledger.advance(self.store, record, launch)
+            if not ledger.assign(self.store, known, placement, submission, _connection_of(cluster), connection.engine,
+                                 watts(cluster.plan, placement), promise(job, placement)):  # fmt: skip
+                return
+            self.store.submitted(record.id, ref)
+        self.say(f"job {record.id} ({record.name}) was given to {name} before the store was restored: {ref}")
+
+    def _is_known_absent(self, record: JobRecord, answers: Mapping[str, Answer]) -> bool:
+        """Whether engines have said that they have not got a held job, where the store cannot know."""
+        if self.rediscovery is None:
+            return True
+        if self.rediscovery.latest(record):
+            return False
+        by_connection = {_connection_of(cluster): cluster for cluster in self.fleet.clusters}
+        answered = [connection for connection in by_connection if connection in answers]
+        unsure = self.rediscovery.unsure(record, list(by_connection), answered)
+        names = [by_connection[one].plan.name for one in unsure]
+        if names:
+            ledger.explain(self.store, record, f"the store was restored: {', '.join(names)} has not said yet whether "
+                           "it has this job; where it never will, cancel it and submit it anew")  # fmt: skip
+        return not names
 
     def _in_use(self, view: Fleet, live: list[JobRecord]) -> Fleet:
         """What was given away but is not yet to be seen: jobs that wait, and all where an engine lists no nodes."""
@@ -144,6 +266,9 @@ class Broker:
                 if record.cluster in blind or record.state in (State.SUBMITTING, State.QUEUED):
                     view = taken(view, at)
         return view
+
+    def _cluster(self, name: str) -> Cluster:
+        return next(cluster for cluster in self.fleet.clusters if cluster.plan.name == name)
 
     def _engine(self, cluster: Cluster) -> Engine:
         assert cluster.member.connect is not None
@@ -168,39 +293,74 @@ class Broker:
         if left is not None and not left.base:
             self.store.observe({record.id: Status(State.FAILED, record.attempt, "its deadline passed before it began")})
             return False
-        for name in JobSpec.model_validate_json(record.spec).after if '"after"' in record.spec else ():
-            try:
-                before = referred(name, self.store)
-            except InputError as error:
-                self.store.observe({record.id: Status(State.FAILED, record.attempt, str(error))})
-                return False
+        try:
+            awaited = [require_completable(self.store.get(number)) for number in self._awaited(record)]
+        except InputError as error:
+            self.store.observe({record.id: Status(State.FAILED, record.attempt, str(error))})
+            return False
+        for before in awaited:
             if not before.state.is_final:
                 ledger.explain(self.store, record, f"it waits for job {before.id} ({before.name})")
                 return False
         return True
 
+    def _awaited(self, record: JobRecord) -> Sequence[int]:
+        """The numbers of the jobs that a job waits for."""
+        if '"after"' not in record.spec:
+            return ()
+        if not (numbers := self.store.awaited(record.id)):  # recorded by a version that kept the names only
+            for name in JobSpec.model_validate_json(record.spec).after:
+                if (found := self.store.named(name, before=record.id)) is None:
+                    raise UnknownName("earlier job", name, ())
+                numbers.append(found.id)
+            self.store.set_awaited(record.id, numbers)
+        return numbers
+
     # -- acting ------------------------------------------------------------------------------------------------------
 
-    def _start(self, action: Start, now: float) -> bool:
+    def _start_all(self, starts: Mapping[str, Sequence[Start]]) -> int:
+        """Hand jobs over, those of different connections side by side; returns how many were taken in time."""
+        specs = self.specs
+        done, late = self.side_by_side.ask("hand over", {
+            connection: partial(self._in_time, [partial(self._start, action, specs[action.record.id], self.ticks())
+                                                for action in actions])
+            for connection, actions in starts.items()})  # fmt: skip
+        for connection in late:
+            name = starts[connection][0].placement.cluster
+            self.say(f"warning: {name}: a job is not taken within {self.side_by_side.patience:g} s; others go on")
+        return sum(question.result() for question in done.values())
+
+    def _in_time(self, steps: Sequence[Callable[[], object]]) -> int:
+        """Take steps at one connection until half of the patience is over; what is left comes at the next look."""
+        end = time.monotonic() + self.side_by_side.patience / 2
+        count = 0
+        for step in steps:
+            count += bool(step())
+            if time.monotonic() > end:
+                break
+        return count
+
+    def _start(self, action: Start, job: JobSpec, now: float) -> bool:
         record, placement = action.record, action.placement
-        cluster = next(item for item in self.fleet.clusters if item.plan.name == placement.cluster)
+        cluster = self._cluster(placement.cluster)
         connection = cluster.member.connect
         assert connection is not None
         engine = self._engine(cluster)
         try:
-            submission = engine.prepare(self.specs[record.id], placement, record.engine_key)
+            submission = engine.prepare(job, placement, record.engine_key)
             power = watts(cluster.plan, placement)
             text = _connection_of(cluster)
             with in_hand(self.store, record.key):
                 if not ledger.assign(self.store, record, placement, submission, text, connection.engine, power,
-                                     promise(self.specs[record.id], placement)):  # fmt: skip
+                                     promise(job, placement)):  # fmt: skip
                     return False
                 hand_over(self.store, engine, record.id, submission)
         except Unsure as error:
             self.say(f"warning: job {record.id}: {error}")
             return False
         except EngineError as error:
-            self.avoid.setdefault(record.id, {})[placement.cluster] = now + _AVOID
+            with self._avoiding:
+                self.avoid.setdefault(record.id, {})[placement.cluster] = now + _AVOID
             ledger.explain(self.store, self.store.get(record.id), f"{placement.cluster}: {error}")
             self.say(f"warning: job {record.id} is refused by {placement.cluster}: {error}")
             return False
@@ -208,22 +368,34 @@ class Broker:
         return True
 
     def _avoided(self, held: list[JobRecord], now: float) -> dict[int, set[str]]:
-        self.avoid = {number: kept for number, names in self.avoid.items()
-                      if (kept := {name: until for name, until in names.items() if until > now})}  # fmt: skip
-        avoided = {number: set(names) for number, names in self.avoid.items()}
+        with self._avoiding:
+            self.avoid = {number: kept for number, names in self.avoid.items()
+                          if (kept := {name: until for name, until in names.items() if until > now})}  # fmt: skip
+            avoided = {number: set(names) for number, names in self.avoid.items()}
         for record in held:
             if record.reason == GIVEN_BACK:  # where it waited in vain looks free as soon as it has left
                 avoided.setdefault(record.id, set()).add(record.cluster)
         return avoided
 
-    def _move(self, move: Move) -> None:
+    def _move(self, move: Move) -> bool:
+        """Write down that a job is about to be asked back; False where its engine gives none back."""
         record = move.record
         if not isinstance(open_engine(Connection.model_validate_json(record.connection), self.store.folder), Recalls):
-            return
+            return False
         to = f"{move.placement.cluster}: {move.placement}"
-        if ledger.ask_back(self.store, record, f"{record.cluster} is asked for it back: there is room on {to}"):
-            self.say(f"job {record.id} ({record.name}) still waits on {record.cluster}: there is room on {to}")
-            self._recall(record)
+        if not ledger.ask_back(self.store, record, f"{record.cluster} is asked for it back: there is room on {to}"):
+            return False
+        self.say(f"job {record.id} ({record.name}) still waits on {record.cluster}: there is room on {to}")
+        return True
+
+    def _recall_all(self, records: Sequence[JobRecord]) -> None:
+        by_connection: dict[str, list[Callable[[], object]]] = {}
+        for record in records:
+            by_connection.setdefault(record.connection, []).append(partial(self._recall, record))
+        done, _ = self.side_by_side.ask("recall", {connection: partial(self._in_time, steps)
+                                                   for connection, steps in by_connection.items()})  # fmt: skip
+        for question in done.values():
+            question.result()
 
     def _recall(self, record: JobRecord) -> None:
         engine = open_engine(Connection.model_validate_json(record.connection), self.store.folder)
@@ -238,14 +410,6 @@ class Broker:
         for record in self.store.live() if lost else ():
             if record.cluster in lost and record.fleet and record.ref is not None:
                 ledger.abandon(self.store, record, f"{record.cluster} has not answered for {self.lost_after:g} s")
-
-    def _end_abandoned(self, failed: Mapping[str, EngineError]) -> None:
-        for item in ledger.abandoned(self.store):
-            if item.connection in failed:
-                continue
-            with contextlib.suppress(EngineError):  # it is still silent
-                open_engine(Connection.model_validate_json(item.connection), self.store.folder).cancel(item.ref)
-                ledger.forget(self.store, item)
 
 
 def _connection_of(cluster: Cluster) -> str:

@@ -305,7 +305,7 @@ def _join(
 
 def _natural(port: str) -> list[tuple[int, str]]:
     """Order of ports as people count them: swp2 comes before swp10."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", port)]
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", port)]
 
 
 def _lanes(site: _Site, end: _Port) -> int:

@@ -14,7 +14,7 @@ from ...primitives.addresses import AddressRun, Block, addresses_for, room_of
 from ...primitives.nodes import HostRange
 from ...primitives.quantity import Duration, Rate, Size
 from ...spec import Fabric, Storage
-from ...spec.base import MOST_MACHINES
+from ...spec.base import MOST_MACHINES, MOST_RATE, MOST_STORED
 from ..fabric.roles import client_adapter
 from ..model import NetworkPlan, PoolPlan, StoragePlan
 from ..problems import Problems
@@ -74,6 +74,15 @@ def checkpoint_need(item: Storage, path: str, problems: Problems) -> CheckpointN
     window = cast(Duration, asked.interval if asked.stall is None else asked.stall)
     size = Size(Fraction(repr(asked.parameters)) * Fraction(repr(asked.bytes_per_parameter)), "B")
     write = Rate.of_base(size.base * 8 / window.base / (1 if asked.stall else _BACKGROUND))
+    if size * asked.keep > MOST_STORED or write > MOST_RATE:
+        problems.error(
+            "storage-checkpoint-need",
+            f"{path}.checkpoint",
+            f"{size * asked.keep} of checkpoints, written at {write.bytes_text}, are more than {MOST_STORED} and "
+            f"{MOST_RATE.bytes_text}, the most that is planned for",
+            "correct parameters and bytes_per_parameter, keep fewer, or allow more time",
+        )
+        return None
     return CheckpointNeed(size, write, size * asked.keep, window, asked.stall is None)
 
 

@@ -218,6 +218,43 @@ def test_what_waits_for_another_job_begins_after_it(store: Store) -> None:
         api.submit(job(1, after=["nobody"]), here, store=store)
 
 
+def test_a_name_means_the_job_that_had_it_when_the_waiting_job_was_submitted(store: Store) -> None:
+    here = fleet({"a": 8})
+    prep = api.submit(job(1, ["RUNNING", "RUNNING", "COMPLETED"], name="prep"), here, store=store)
+    train = api.submit(job(1, ["COMPLETED"], name="train", after=["prep"]), here, store=store, key="t")
+    later = api.submit(job(1, ["FAILED:3"], name="prep"), here, store=store)
+    again = api.submit(job(1, ["COMPLETED"], name="train", after=["train"]), here, store=store)
+    broker = Broker(store, here)
+    for _ in range(8):
+        broker.step()
+    states = [str(one.look().state) for one in (prep, train, later, again)]
+    assert states == ["COMPLETED", "COMPLETED", "FAILED", "COMPLETED"]
+    same = job(1, ["COMPLETED"], name="train", after=["prep"])
+    assert api.submit(same, here, store=store, key="t").id == train.id, "the same key is still the same job"
+
+
+def test_a_job_that_names_only_itself_is_refused(store: Store) -> None:
+    here = fleet({"a": 1})
+    with pytest.raises(InputError, match="no job is called 'train'"):
+        api.submit(job(1, name="train", after=["train"]), here, store=store)
+    alone = api.submit(job(1, name="train"), here, store=store)
+    with store.writing() as database:  # as a version left it that resolved names at every step
+        database.execute("UPDATE jobs SET spec = json_insert(spec, '$.after', json('[\"train\"]'))")
+    Broker(store, here).step()
+    assert alone.look().state is State.FAILED and "no earlier job is called 'train'" in alone.look().reason
+
+
+def test_a_number_to_wait_for_never_means_a_job_with_that_key(store: Store) -> None:
+    here = fleet({"a": 8})
+    first = api.submit(job(1, ["COMPLETED"]), here, store=store)
+    waits = api.submit(job(1, ["COMPLETED"], after=[str(first.id)]), here, store=store)
+    with store.writing() as database:
+        database.execute("DELETE FROM jobs WHERE id = ?", (first.id,))
+    api.submit(job(1, ["COMPLETED"]), here, store=store, key=str(first.id))
+    Broker(store, here).step()
+    assert waits.look().state is State.FAILED and f"no job is called '{first.id}'" in waits.look().reason
+
+
 def test_a_refusal_is_no_end(store: Store, clock: Clock) -> None:
     here = fleet({"a": 1, "b": 1})
     engine_of(here, "a", store).refuse = "Invalid qos"

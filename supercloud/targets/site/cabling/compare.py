@@ -117,7 +117,7 @@ class _Comparison:
         """An end as it is printed."""
         number = self.owner.get(end)
         if number is None:
-            if end[0] in self.planned.ports and end[1].isdigit():
+            if end[0] in self.planned.ports and end[1].isascii() and end[1].isdigit():
                 names = self.planned.ports[end[0]]
                 return f"{end[0]}:{names[int(end[1]) - 1]}" if int(end[1]) <= len(names) else f"{end[0]}:{end[1]}"
             return f"{end[0]}:{end[1]}" if end[1] != _ANY else end[0]

@@ -1,0 +1,131 @@
+"""What the system refuses, and numbers that nothing can hold, become a sentence and an exit code, never a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from samples import ROOT
+
+MINIMAL = str(ROOT / "examples/01-minimal/cluster.yaml")
+JOB = "name: hello\naccelerators: {count: 0}\ncommand: [echo, hello]\n"
+UTF8 = {"PYTHONIOENCODING": "utf-8"}
+
+
+def run(folder: Path, words: list[str], shell: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line in a process of its own, with a redirection of the shell."""
+    given = {"PATH": os.environ["PATH"], "SUPERCLOUD_STATE": str(folder / "state"), **environment}
+    command = ["sh", "-c", f'exec "$@" {shell}', "sh", sys.executable, "-m", "supercloud", *words]
+    done = subprocess.run(command, cwd=folder, env={name: value for name, value in given.items() if value},
+                          stdout=-1, stderr=-1, encoding="utf-8", errors="replace", timeout=120)  # fmt: skip
+    assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr, done.stderr
+    return done
+
+
+@pytest.mark.parametrize("words", [
+    ["wait", "9223372036854775808"], ["logs", "9223372036854775808"], ["cancel", "9" * 30],
+    ["jobs", "--history", "9223372036854775808"], ["jobs", "--limit", "99999999999999999999"],
+    ["wait", "9223372036854775807"], ["store", "prune", "--older", "1e400 d"], ["store", "prune", "--older", "-5 d"],
+    ["serve", MINIMAL, "--engine", "local", "--every", "inf"], ["wait", "1", "--timeout", "nan"],
+])  # fmt: skip
+def test_numbers_beyond_what_can_be_held_are_refused_by_name(
+    tmp_path: Path, words: list[str], cli: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUPERCLOUD_STATE", str(tmp_path / "state"))
+    code, _, said = cli(*words)
+    assert (
+        code == 2
+        and "Traceback" not in said
+        and ("ID" in said or "--" in said or "no job" in said or words[-1] in said)
+    ), said
+
+
+@pytest.mark.parametrize("name", ["²", "9" * 26, "9" * 4000, "٣"])
+def test_a_job_to_wait_for_that_is_no_number_is_an_unknown_name(tmp_path: Path, name: str) -> None:
+    (tmp_path / "job.yaml").write_text(JOB + f'after: ["{name}"]\n')
+    done = run(tmp_path, ["submit", "job.yaml", "--on", MINIMAL, "--engine", "local"], **UTF8)
+    assert done.returncode == 2 and "no job is called" in done.stderr, done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+def test_an_answer_that_cannot_be_written_is_an_error_and_the_number_of_a_job_is_not_lost(tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text(JOB)
+    submit = ["submit", "job.yaml", "--on", MINIMAL, "--hold"]
+    for number, extra in enumerate(([], ["--json"]), start=1):
+        done = run(tmp_path, [*submit, *extra], "> /dev/full")
+        assert done.returncode == 1 and f"job {number} (hello" in done.stderr, done.stderr
+        assert "could not be written to standard output: No space left on device" in done.stderr
+    done = run(tmp_path, ["schema"], "> /dev/full")
+    assert done.returncode == 1 and "No space left on device" in done.stderr, done.stderr
+    assert run(tmp_path, ["jobs"], "> /dev/full 2> /dev/full").returncode == 1
+
+
+def test_streams_that_are_closed_are_as_if_discarded(tmp_path: Path) -> None:
+    assert run(tmp_path, ["plan", MINIMAL], ">&- 2>&- <&-").returncode == 0
+    assert run(tmp_path, ["plan", "nothing.yaml"], ">&- 2>&-").returncode == 2
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{"PYTHONIOENCODING": "latin-1"}, {"PYTHONUTF8": "0", "LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0"}],
+)
+def test_every_encoding_of_the_terminal_gets_the_whole_answer(tmp_path: Path, environment: dict[str, str]) -> None:
+    done = run(tmp_path, ["plan", MINIMAL], **environment)
+    assert done.returncode == 0 and "next:" in done.stderr, done.stderr
+    (tmp_path / "wrong.yaml").write_text("name: größe→\n")
+    done = run(tmp_path, ["check", "wrong.yaml"], **environment)
+    assert done.returncode == 2 and "\\u2192" in done.stdout + done.stderr
+
+
+def test_json_stays_the_same_json_in_an_encoding_that_lacks_its_characters(tmp_path: Path) -> None:
+    escaped, plain = (run(tmp_path, ["schema"], PYTHONIOENCODING=name).stdout for name in ("ascii", "utf-8"))
+    assert escaped.isascii() and not plain.isascii() and json.loads(escaped) == json.loads(plain)
+
+
+def test_a_user_without_a_home_folder_is_told_what_to_set(tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text(JOB)
+    tmp_path.chmod(0o755)
+    for words in (["jobs"], ["submit", str(tmp_path / "job.yaml"), "--on", MINIMAL, "--hold"]):
+        program = f"""
+import os, pwd, sys
+def nobody(*of): raise KeyError(of)
+pwd.getpwuid, sys.argv[1:] = nobody, {words!r}
+from supercloud.cli import main
+main()
+"""
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60,
+                              env={"PATH": os.environ["PATH"]})  # fmt: skip
+        assert done.returncode == 1 and "set SUPERCLOUD_STATE" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_broker_without_a_lock_says_so_and_one_with_a_full_disk_serves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import errno
+    import fcntl
+
+    from supercloud.errors import WorkError
+    from supercloud.jobs.broker.serve import lock
+
+    def refused(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(fcntl, "flock", refused)
+        with pytest.raises(WorkError, match="No locks available.*set SUPERCLOUD_STATE"), lock(tmp_path / "a"):
+            pass
+    (tmp_path / "b").mkdir(0o700)
+    (tmp_path / "b/broker.lock").mkdir()
+    with pytest.raises(WorkError, match="cannot be made"), lock(tmp_path / "b"):
+        pass
+    shutil.rmtree(tmp_path / "b")
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "ftruncate", refused)
+        with lock(tmp_path / "c"), pytest.raises(WorkError, match="already serves"), lock(tmp_path / "c"):
+            pass

@@ -1,0 +1,148 @@
+"""A cluster that hangs keeps no job from the others, and is an outage that is said while it lasts."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from jobs.broker.fleets import cluster, fleet, job
+from jobs.test_bounded import serving
+
+from supercloud.errors import EngineError
+from supercloud.jobs import api
+from supercloud.jobs.broker import ledger
+from supercloud.jobs.broker.serve import Broker
+from supercloud.jobs.broker.side_by_side import SideBySide
+from supercloud.jobs.engines.fake import FakeEngine
+from supercloud.jobs.fleet import Fleet
+from supercloud.jobs.placed import Placement
+from supercloud.jobs.states import State
+from supercloud.jobs.store import Store
+from supercloud.jobs.submission import Submission
+from supercloud.spec.fleet import Connection, FleetSpec
+
+PATIENCE = 0.3
+
+
+def until(done: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not done():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def hanging(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A slurmrestd that sends blanks until it is released; and what was asked of it."""
+    released = threading.Event()
+
+    def drip(handler: Any) -> None:
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+        while not released.wait(0.01):
+            handler.wfile.write(b" ")
+
+    monkeypatch.setenv("SLURM_JWT", "a.b.c")
+    with serving(drip) as service:
+        yield service, released
+        released.set()
+
+
+def test_a_cluster_that_drips_holds_up_nobody_and_is_lost_in_time(store: Store, hanging: Any) -> None:
+    service, released = hanging
+    slow, quick = cluster("slow", 4), cluster("quick", 4)
+    member = slow.member.model_copy(update={"connect": Connection(engine="slurm", via=service.address)})
+    slow = type(slow).of_plan(slow.plan, member)
+    here = Fleet(FleetSpec(name="fleet", clusters=(member, quick.member)), (slow, quick))
+    there = api.submit(job(1, retries=1), here, store=store)
+    at = Placement.of_json(_placed(store, here))
+    text = member.connect.model_dump_json(exclude_defaults=True)
+    assert ledger.assign(
+        store, there.record, at, Submission(there.key, ("true",), "", {}, {}), text, "slurm", None, None
+    )
+    store.submitted(there.id, "7")
+    now, said = [time.time()], list[str]()
+    broker = Broker(store, here, lost_after=600, clock=lambda: now[0], say=said.append, patience=PATIENCE)
+    other = api.submit(job(1), here, store=store)
+    assert broker.step() == 1 and other.look().cluster == "quick" and other.look().ref
+    outage = [line for line in said if line.startswith("warning: slow: no answer within 0.3 s")]
+    assert len(outage) == 1
+    asked = len(service.seen)
+    now[0] += 601
+    began = time.monotonic()
+    broker.step()
+    assert len(service.seen) == asked == 1, "what has not answered is not asked again"
+    assert time.monotonic() - began < 30, "nor waited for again"
+    assert there.look().cluster == "quick" and there.look().launch == 1, "its silence is judged while it lasts"
+    assert [line for line in said if line.startswith("warning: slow")] == outage * 2, "word for word: said once"
+    released.set()
+    until(lambda: broker.step() >= 0 and len(service.seen) > 1)
+
+
+def _placed(store: Store, here: Fleet) -> str:
+    from supercloud.jobs.placement import place
+
+    found = place(job(1), Fleet(here.spec, here.clusters[:1]))
+    assert isinstance(found, Placement)
+    return found.to_json()
+
+
+def test_a_cluster_that_hangs_while_it_is_given_a_job_gets_it_once(store: Store) -> None:
+    here = fleet({"a": 1, "b": 3})
+    engine = api.open_engine(_connect(here, "a"), store.folder)
+    assert isinstance(engine, FakeEngine)
+    released = threading.Event()
+    engine.at = lambda point: None if released.wait(60) else None
+    said: list[str] = []
+    broker = Broker(store, here, say=said.append, patience=PATIENCE)
+    large = api.submit(job(3), here, store=store)
+    small = api.submit(job(1), here, store=store)
+    assert broker.step() == 1 and large.look().ref and small.look().state is State.SUBMITTING
+    assert [line for line in said if "a: a job is not taken within 0.3 s; others go on" in line]
+    assert broker.step() == 0 and small.look().state is State.SUBMITTING and "a" not in broker.silent
+    released.set()
+    until(lambda: small.look().ref is not None)
+    broker.step()
+    assert engine.taken(small.key) == 1 and small.look().state is State.RUNNING
+
+
+def _connect(here: Fleet, name: str) -> Connection:
+    connection = next(one.member.connect for one in here.clusters if one.plan.name == name)
+    assert connection is not None
+    return connection
+
+
+def test_an_answer_that_came_late_is_an_answer() -> None:
+    sides, released = SideBySide(0.05), threading.Event()
+    done, late = sides.ask("look", {"a": lambda: released.wait(60) and "a's", "b": lambda: "b's"})
+    assert [answer.result() for answer in done.values()] == ["b's"] and late == {"a": "look"}
+    assert sides.ask("hand over", {"a": lambda: "never asked"}) == ({}, {"a": "look"})
+    released.set()
+    until(lambda: bool(sides.ask("look", {"a": lambda: "asked anew"})[0]))
+
+
+def test_one_defect_keeps_nobody_from_the_others(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = fleet({"a": 1, "b": 1})
+    first, second = (api.submit(job(1, ["RUNNING"]), here, store=store) for _ in range(2))
+    broker = Broker(store, here)
+    assert broker.step() == 2
+    engine = api.open_engine(_connect(here, first.look().cluster), store.folder)
+
+    def broken(refs: object) -> None:
+        raise ZeroDivisionError("a defect")
+
+    monkeypatch.setattr(engine, "poll", broken)
+    with pytest.raises(ZeroDivisionError):
+        broker.step()
+    assert second.look().state is State.RUNNING and first.look().state is State.QUEUED
+
+
+def test_an_error_is_that_of_who_asked() -> None:
+    def fails() -> None:
+        raise EngineError("no")
+
+    done, _ = SideBySide().ask("look", {"a": fails})
+    with pytest.raises(EngineError, match="no"):
+        done["a"].result()

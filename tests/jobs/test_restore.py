@@ -1,0 +1,154 @@
+"""What a copy in the place of the store does not know: who has it open, numbers given out, jobs started since."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from jobs.broker.fleets import fleet, job
+
+from supercloud.errors import StoreError
+from supercloud.jobs import api, database, upkeep
+from supercloud.jobs.broker.serve import Broker
+from supercloud.jobs.engines.fake import FakeEngine
+from supercloud.jobs.fleet import Fleet
+from supercloud.jobs.states import State
+from supercloud.jobs.store import Store
+from supercloud.plan.model import Plan
+from supercloud.spec.fleet import Connection
+
+
+def recorded(store: Store, *keys: str) -> list[int]:
+    return [store.record(key=key, name=key, spec="{}", fleet="fleet", held=True)[0].id for key in keys]
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_store_that_is_open_is_not_restored_whatever_its_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: bool
+) -> None:
+    monkeypatch.setattr(database, "is_shared", lambda path: shared)
+    folder = tmp_path / "state"
+    with Store(folder) as store:
+        recorded(store, "a")
+        upkeep.back_up(store, tmp_path / "copy")
+        with pytest.raises(StoreError, match="in use"):
+            upkeep.restore(folder, tmp_path / "copy")
+        with Store(folder), pytest.raises(StoreError, match="in use"):
+            upkeep.restore(folder, tmp_path / "copy")
+        recorded(store, "b")
+    assert upkeep.restore(folder, tmp_path / "copy")
+    with Store(folder) as again:
+        assert [record.key for record in again.select()] == ["a"]
+
+
+def test_a_store_that_was_moved_away_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "is_shared", lambda path: True)
+    with Store(tmp_path / "state") as store:
+        (tmp_path / "state/jobs.db").rename(tmp_path / "elsewhere")
+        with pytest.raises(StoreError, match="moved or replaced while it was open"):
+            recorded(store, "a")
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_numbers_given_out_since_the_backup_are_not_used_again(tmp_path: Path, damaged: bool) -> None:
+    folder = tmp_path / "state"
+    with Store(folder) as store:
+        recorded(store, "a", "b")
+        upkeep.back_up(store, tmp_path / "copy")
+        recorded(store, "c", "d")
+    if damaged:
+        (folder / "jobs.db").write_bytes(b"nonsense" * 1000)
+    upkeep.restore(folder, tmp_path / "copy")
+    with Store(folder) as store:
+        assert [record.id for record in store.select()] == [2, 1]
+        (number,) = recorded(store, "e")
+        assert number > 1000 if damaged else number == 5
+    upkeep.restore(folder, tmp_path / "copy")
+    with Store(folder) as store:
+        assert recorded(store, "f") == [number + 1], "the second time the same"
+
+
+def restored(folder: Path, between: Callable[[Store], None], before: Callable[[Store], None]) -> Store:
+    """A store of which a copy was made ``before``, whose copy is put back after what comes ``between``."""
+    with Store(folder / "state") as store:
+        before(store)
+        upkeep.back_up(store, folder / "copy")
+        between(store)
+    upkeep.restore(folder / "state", folder / "copy")
+    return Store(folder / "state")
+
+
+def fake_of(here: Fleet, store: Store) -> FakeEngine:
+    engine = api.open_engine(here.clusters[0].member.connect or Connection(engine="fake"), store.folder)
+    assert isinstance(engine, FakeEngine)
+    return engine
+
+
+@pytest.mark.parametrize("states, launch", [(["RUNNING"], 0), (["RUNNING", "NODE_FAIL", "|", "RUNNING"], 1)])
+def test_a_job_started_after_the_backup_is_not_started_again(tmp_path: Path, states: list[str], launch: int) -> None:
+    here = fleet({"a": 1})
+    wanted = job(1, states, retries=2)
+
+    def served(store: Store) -> None:
+        broker = Broker(store, here)
+        for _ in range(5):
+            broker.step()
+        assert store.get(1).state is State.RUNNING and store.get(1).launch == launch
+
+    with restored(tmp_path, served, lambda store: void(api.submit(wanted, here, store=store, key="nightly"))) as store:
+        assert store.get(1).state is State.HELD and store.get(1).launch == 0
+        before = fake_of(here, store).submissions
+        said: list[str] = []
+        broker = Broker(store, here, say=said.append)
+        assert broker.step() == 0 and "was given to a before the store was restored" in said[-1]
+        broker.step()
+        record = store.get(1)
+        assert (record.state, record.launch, record.ref) == (State.RUNNING, launch, f"fake-{record.engine_key}")
+        assert fake_of(here, store).submissions == before
+        fresh = api.submit(job(1, ["COMPLETED"]), fleet({"a": 1}), store=store)
+        fake_of(here, store).cancel(record.ref or "")
+        for _ in range(4):
+            broker.step()
+        assert fresh.look().state is State.COMPLETED, "what was never started is"
+
+
+def test_a_key_used_after_the_backup_is_the_job_that_its_engine_has(tmp_path: Path, plan: Plan) -> None:
+    here, wanted = fleet({"a": 1}), job(1)
+
+    def used(store: Store) -> None:
+        api.submit(wanted, here, store=store, key="held")
+        Broker(store, here).step()
+        api.submit(wanted, plan, engine="fake", store=store, key="direct")
+
+    with restored(tmp_path, used, lambda store: None) as store:
+        held = api.submit(wanted, here, store=store, key="held")
+        direct = api.submit(wanted, plan, engine="fake", store=store, key="direct")
+        Broker(store, here).step()
+        assert held.look().ref == "fake-held" and direct.look().ref == "fake-direct"
+        engine = fake_of(here, store)
+        assert (engine.taken("held"), engine.taken("direct")) == (1, 1)
+        assert held.id > 2, "and its number is a new one"
+
+
+def test_a_job_whose_engine_cannot_say_is_held_until_it_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = fleet({"a": 1})
+
+    def before(store: Store) -> None:
+        api.submit(job(1, ["RUNNING"]), here, store=store, key="nightly")
+
+    with restored(tmp_path, lambda store: void(Broker(store, here).step()), before) as store:
+        with monkeypatch.context() as patched:
+            patched.setattr(FakeEngine, "find", lambda self, keys, since: {})
+            broker = Broker(store, here)
+            assert broker.step() == 0
+            assert "the store was restored: a has not said yet whether it has this job" in store.get(1).reason
+            fresh = api.submit(job(1), fleet({"a": 2}), store=store)
+            assert Broker(store, fleet({"a": 2})).step() == 1 and fresh.look().ref, "what is new is not held for ever"
+            fresh.cancel()
+        broker.step()
+        assert store.get(1).ref == "fake-nightly" and fake_of(here, store).taken("nightly") == 1
+
+
+def void(value: object) -> None:
+    pass
