@@ -39,7 +39,7 @@ def recorded(name: str, release: str = "26.05") -> Any:
 
 def by_name(jobs: list[dict[str, Any]]) -> dict[str, str]:
     """Name of a job -> its id, or that of its array."""
-    return {job["name"]: bodies._id(job) for job in jobs}
+    return {job["name"]: bodies.id_of(job) for job in jobs}
 
 
 @RELEASES

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from ....errors import EngineError
+from ...answers import LAST_TIME, read_number
 from ...seen import NodeState, Waiting
 
 __all__ = ["NOT_FOR_NODES", "PENDING", "RUNNING", "SHOW", "accelerators", "condition", "ends", "nodes", "waiting"]
@@ -32,9 +33,7 @@ def nodes(text: str, until: Mapping[str, float]) -> Iterator[NodeState]:
         words = set(_value(line, "State").strip("*~#!%$@^-").split("+"))
         used = accelerators(_value(line, "AllocTRES"))
         if not accelerators(_value(line, "CfgTRES")):
-            if not (allocated := _value(line, "CPUAlloc") or "0").isdecimal():
-                raise EngineError(f"scontrol show node: CPUAlloc of {name} is {allocated!r}, not a number")
-            used = int(bool(int(allocated)))
+            used = int(bool(read_number(_value(line, "CPUAlloc") or "0", f"scontrol show node: CPUAlloc of {name}")))
         yield NodeState(name, condition(words), used, until.get(name))
 
 
@@ -51,7 +50,7 @@ def _value(line: str, key: str) -> str:
 def accelerators(tres: str) -> int:
     """Those in a text such as ``cpu=4,gres/gpu=8``."""
     match = re.search(r"(?:^|,)gres/gpu=(\d+)", tres)
-    return int(match[1]) if match else 0
+    return read_number(match[1], "gres/gpu of a node") if match else 0
 
 
 def ends(text: str) -> dict[str, float]:
@@ -60,7 +59,7 @@ def ends(text: str) -> dict[str, float]:
     for line in text.splitlines():
         end, _, hosts = line.partition("|")
         for host in hosts_of(hosts.strip()) if end.strip().isdigit() else ():
-            latest[host] = max(latest.get(host, 0.0), float(end))
+            latest[host] = max(latest.get(host, 0.0), float(read_number(end, "squeue: the end of a job", LAST_TIME)))
     return latest
 
 
@@ -71,9 +70,10 @@ def waiting(text: str) -> list[Waiting]:
         partition, _, rest = line.partition("|")
         count, _, reason = rest.partition("|")
         if count.strip().isdigit() and not reason.startswith(NOT_FOR_NODES):
+            wanted = read_number(count, f"squeue: the nodes of a job in {partition[:80]}")
             for name in partition.split(","):
                 total, jobs = sums.get(name, (0, 0))
-                sums[name] = total + int(count), jobs + 1
+                sums[name] = total + wanted, jobs + 1
     return [Waiting(name, total, jobs) for name, (total, jobs) in sorted(sums.items())]
 
 

@@ -24,7 +24,7 @@ from typing import Any
 
 from ....errors import EngineError
 from ... import helper, private, web
-from ...answers import Shape, parsed
+from ...answers import Shape, loaded, parsed
 from ...engine import Unsure
 from ...secrets import values
 from ...seen import NodeState, Waiting
@@ -186,7 +186,7 @@ class RestSpool(Shared):
             raise EngineError(f"{path}: {error.strerror}") from None
         if errors := answer.get("errors"):
             return Answer(1, "", "; ".join(str(item.get("error") or item.get("description")) for item in errors))
-        return Answer(0, f"{answer.get('job_id', '')}\n")
+        return Answer(0, f"{bodies.id_of(answer)}\n")
 
 
 def token() -> str:
@@ -217,7 +217,7 @@ def user_of(token: str) -> str:
 
 def _said(error: urllib.error.HTTPError) -> str:
     try:
-        found = json.load(error).get("errors") or []
+        found = loaded(error.read()).get("errors") or []
         return "; ".join(str(item.get("error") or item.get("description")) for item in found) or str(error)
     except (OSError, ValueError, AttributeError, TypeError, RecursionError, http.client.HTTPException):
         return str(error)
