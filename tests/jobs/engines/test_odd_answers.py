@@ -18,7 +18,7 @@ import pytest
 from supercloud.errors import EngineError
 from supercloud.jobs import api, web
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
-from supercloud.jobs.engines.slurm import nodes
+from supercloud.jobs.engines.slurm import nodes, tokens
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.states import State
@@ -71,6 +71,7 @@ def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     Server.body, Server.code, Server.location, Server.short, Server.seen = b"{}", 200, "", False, []
     monkeypatch.setenv("SLURM_JWT", "secret")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    monkeypatch.setenv(tokens.ADDRESS, f"http://127.0.0.1:{server.server_port}")
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"

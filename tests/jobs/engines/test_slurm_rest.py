@@ -17,7 +17,7 @@ import pytest
 
 from supercloud.errors import EngineError
 from supercloud.jobs.engine import Unsure
-from supercloud.jobs.engines.slurm import bodies, commands, rest
+from supercloud.jobs.engines.slurm import bodies, commands, rest, tokens
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.placement import Placement
 from supercloud.jobs.states import State
@@ -107,9 +107,9 @@ def test_the_users_name_goes_with_the_token(monkeypatch: pytest.MonkeyPatch) -> 
         return f"e30.{base64.urlsafe_b64encode(json.dumps(payload).encode()).decode().rstrip('=')}.x"
 
     monkeypatch.setenv("LOGNAME", "ada")
-    assert rest.user_of(token({"exp": 1, "sun": "grace"})) == "grace"
+    assert tokens.user_of(token({"exp": 1, "sun": "grace"})) == "grace"
     for odd in ("secret", "a.%%.c", token([]), token({"sun": 7}), token({"sun": "x\r\nHost: y"}), token({})):
-        assert rest.user_of(odd) == "ada"
+        assert tokens.user_of(odd) == "ada"
 
 
 def test_times_are_counted_from_now(job: Make) -> None:
@@ -184,6 +184,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlurmEng
     Server.is_expired = False
     monkeypatch.setenv("SLURM_JWT", "secret")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    monkeypatch.setenv(tokens.ADDRESS, f"http://127.0.0.1:{server.server_port}")
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield SlurmEngine(Connection(engine="slurm", via=f"http://127.0.0.1:{server.server_port}"), tmp_path)
@@ -233,23 +234,9 @@ def test_silence_is_not_a_refusal(engine: SlurmEngine, job: Make, monkeypatch: p
 
 def test_nobody_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_JWT", "secret")
+    monkeypatch.setenv(tokens.ADDRESS, "http://127.0.0.1:1")
     with pytest.raises(EngineError, match="is not reached"):
         SlurmEngine(Connection(engine="slurm", via="http://127.0.0.1:1"), tmp_path).poll(["1"])
-
-
-def test_without_a_token_it_is_said_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("SLURM_JWT", raising=False)
-    monkeypatch.setenv("SUPERCLOUD_SECRETS", str(tmp_path))
-    engine = SlurmEngine(Connection(engine="slurm", via="http://127.0.0.1:1"), tmp_path)
-    with pytest.raises(EngineError, match="scontrol token.*SLURM_JWT.*there is no secret .*slurm-jwt.*chmod 600"):
-        engine.check_reach()
-    secret = tmp_path / "slurm-jwt"
-    secret.write_text("token\n")
-    secret.chmod(0o640)
-    with pytest.raises(EngineError, match="scontrol token.*can be read by others.*chmod 600"):
-        engine.check_reach()
-    secret.chmod(0o600)
-    assert rest.token() == "token"
 
 
 def test_a_refused_token_is_said_how_to_replace(engine: SlurmEngine) -> None:

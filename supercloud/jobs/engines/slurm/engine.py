@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ....spec.fleet import Connection
     from ...placed import Placement
     from ...seen import NodeState, Waiting
+    from .rest import Rest
 
 __all__ = ["SlurmEngine"]
 
@@ -42,10 +43,11 @@ class SlurmEngine:
         )
         self.spool: Spool = Remote(self.runner) if isinstance(self.runner, Ssh) else Shared(folder, self.runner)
         self.controller: Controller = Commands(self.runner)
+        self._rest: Rest | None = None
         if via[:4] == "http":
             from .rest import Rest, RestSpool
 
-            rest = Rest(via)
+            self._rest = rest = Rest(via, folder)
             self.controller, self.spool = rest, RestSpool(folder, rest)
 
     def prepare(self, job: JobSpec, placement: Placement, key: str) -> Submission:
@@ -59,14 +61,17 @@ class SlurmEngine:
 
     def check_reach(self) -> None:
         """Slurm's commands are here, ssh is, or there is a token for the service."""
-        if isinstance(self.controller, Commands):
+        if self._rest is None:
             program = "ssh" if isinstance(self.runner, Ssh) else "sbatch"
             if isinstance(self.runner, Here | Ssh) and shutil.which(program) is None:
                 raise EngineError(not_here(program))
         else:
-            from .rest import token
+            self._rest.token()
 
-            token()
+    def name_address(self) -> None:
+        """The tokens that say no host are for the service of this connection, if it has one."""
+        if self._rest is not None:
+            self._rest.name_address()
 
     def submit(self, submission: Submission) -> str:
         """Hand it over; should this process be killed meanwhile, ``find`` says that it may still be on its way."""

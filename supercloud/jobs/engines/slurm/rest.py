@@ -1,19 +1,15 @@
 """Slurm through slurmrestd, which speaks JSON over HTTP.
 
-The token is Slurm's own: ``SLURM_JWT`` (as ``scontrol token`` prints it), or a secret called ``slurm-jwt``. Its data
-format changes with every release: the newest of ``_FORMATS`` that the server has is spoken. The user's name goes with
-the token, since slurmrestd of 22.05 wants both. The token goes to the address that was given and nowhere else
-(:mod:`...web`).
+Its data format changes with every release: the newest of ``_FORMATS`` that the server has is spoken. The token is that
+of :mod:`.tokens`; it goes to the address that was given and nowhere else (:mod:`...web`). The user's name goes with it,
+since slurmrestd of 22.05 wants both.
 """
 
 from __future__ import annotations
 
-import base64
 import fcntl
-import getpass
 import http.client
 import json
-import os
 import time
 import urllib.error
 import urllib.request
@@ -25,28 +21,36 @@ from typing import Any
 from ....errors import EngineError
 from ... import helper, private, web
 from ...answers import Shape, loaded, parsed
+from ...database import state_folder
 from ...engine import Unsure
-from ...secrets import values
 from ...seen import NodeState, Waiting
 from ...submission import Status, Submission
 from . import bodies, older, shapes
 from .runner import Answer, Here
 from .spool import Shared
+from .tokens import GET_TOKEN, name_address, token, user_of
 
-__all__ = ["Rest", "RestSpool", "token", "user_of"]
+__all__ = ["Rest", "RestSpool"]
 
 _FORMATS = (*(f"v0.0.{number}" for number in range(46, 39, -1)), older.FORMAT)
 _PATIENCE = 60
 _NOTHING = "Nothing found"
-_GET_TOKEN = "run 'scontrol token' on a host of the cluster and set SLURM_JWT to what it prints"
 
 
 class Rest:
-    """The controller, by way of its service."""
+    """The controller, by way of its service. ``folder`` is where the engine keeps its files."""
 
-    def __init__(self, address: str):
-        self.address = address.rstrip("/")
+    def __init__(self, address: str, folder: Path | None = None):
+        self.address, self.folder = address.rstrip("/"), folder or state_folder() / "slurm"
         web.warn_of_plain(self.address)
+
+    def token(self) -> str:
+        """What the service knows the user by; :class:`EngineError` where there is none for its address."""
+        return token(self.address, self.folder)
+
+    def name_address(self) -> None:
+        """The user named this address: the tokens that say no host are for it."""
+        name_address(self.address, self.folder)
 
     @cached_property
     def format(self) -> str:
@@ -67,7 +71,7 @@ class Rest:
               missing: object = "error") -> dict[str, Any] | None:  # fmt: skip
         url = self.address + path
         data = None if body is None else json.dumps(body).encode()
-        said = token()
+        said = self.token()
         headers = {"X-SLURM-USER-NAME": user_of(said), "X-SLURM-USER-TOKEN": said, "Content-Type": "application/json",
                    "Accept": "application/json"}  # fmt: skip
         try:
@@ -76,7 +80,11 @@ class Rest:
             with error:
                 if error.code == 404 and missing is None:
                     return None
-                cure = f"; if the token has expired, {_GET_TOKEN}" if error.code in (401, 403) else ""
+                cure = (
+                    f"; if the token has expired, {GET_TOKEN} and renew the secret or SLURM_JWT"
+                    if error.code in (401, 403)
+                    else ""
+                )
                 raise EngineError(f"Slurm refused: {_said(error)}{cure}") from None
         except TimeoutError:
             raise Unsure(f"{self.address} timed out") from None
@@ -187,32 +195,6 @@ class RestSpool(Shared):
         if errors := answer.get("errors"):
             return Answer(1, "", "; ".join(str(item.get("error") or item.get("description")) for item in errors))
         return Answer(0, f"{bodies.id_of(answer)}\n")
-
-
-def token() -> str:
-    """What the service knows the user by; :class:`EngineError` where there is none."""
-    said = os.environ.get("SLURM_JWT", "").removeprefix("SLURM_JWT=")
-    if said:
-        return said
-    try:
-        return values({"token": "slurm-jwt"})["token"]
-    except EngineError as error:
-        raise EngineError(f"slurmrestd needs a token: {_GET_TOKEN}; or keep it as a secret: {error}") from None
-
-
-def user_of(token: str) -> str:
-    """The user a token is for: its claim ``sun``; without one, as for a site's own tokens, who runs this."""
-    try:
-        payload = token.split(".")[1]
-        name = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))).get("sun")
-    except (IndexError, ValueError, AttributeError, RecursionError):
-        name = None
-    if isinstance(name, str) and name.isprintable() and name.isascii() and name:
-        return name
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        raise EngineError("the token names no user, and this process's user has no name; set LOGNAME") from None
 
 
 def _said(error: urllib.error.HTTPError) -> str:
