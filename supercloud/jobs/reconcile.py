@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from ..errors import EngineError, InputError, StoreError, SupercloudError
 from ..spec.fleet import Connection
@@ -74,6 +75,7 @@ def in_hand(store: Store, key: str) -> Iterator[None]:
 
 def hand_over(store: Store, engine: Engine, number: int, submission: Submission) -> None:
     """Submit a job that this process has recorded as SUBMITTING, and record what became of it."""
+    submission = replace(submission, recorded=store.get(number).recorded)
     with contextlib.ExitStack() as broken_off:  # interrupted, or unsure: it will be looked for
         broken_off.callback(store.leave, number)
         try:

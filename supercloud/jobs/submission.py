@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shlex
 from collections.abc import Mapping
@@ -27,6 +28,14 @@ class Submission:
     env: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str | int | float] = field(default_factory=dict)
     """What else the engine needs to know."""
+    recorded: float = 0.0
+    """When its job was recorded, in seconds since 1970: a key that was freed is used again by another job."""
+
+    @property
+    def digest(self) -> str:
+        """The same for what is submitted again for the same job, another one for whatever else has its key."""
+        whole = json.dumps([self.argv, self.stdin, sorted(self.env.items()), self.recorded])
+        return hashlib.sha256(whole.encode()).hexdigest()
 
     def __str__(self) -> str:
         lines = [f"# {name}: {value}" for name, value in sorted(self.settings.items())]

@@ -57,7 +57,7 @@ JOBS: Shape = {
     "jobs": Needed([{
         **_JOB_ID, "job_id": Needed(_COUNT), "job_state": Needed(_WORD), "state_reason": TEXT, "restart_cnt": _COUNT,
         "exit_code": _EXIT_CODE, "start_time": _TIME, "end_time": _TIME, "comment": _COMMENT, "submit_line": TEXT,
-        "node_count": _COUNT, "partition": TEXT,
+        "node_count": _COUNT, "partition": TEXT, "user_name": TEXT, "user_id": _COUNT,
     }]),
 }  # fmt: skip
 ACCOUNTS: Shape = {
@@ -65,6 +65,7 @@ ACCOUNTS: Shape = {
     "jobs": Needed([{
         **_JOB_ID, "job_id": Needed(_COUNT), "state": {"current": _WORD, "reason": TEXT},
         "time": {"start": _TIME, "end": _TIME}, "exit_code": _EXIT_CODE, "comment": _COMMENT, "submit_line": TEXT,
+        "user": TEXT,
     }]),
 }  # fmt: skip
 NODES: Shape = {

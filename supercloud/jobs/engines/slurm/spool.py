@@ -105,25 +105,32 @@ class Shared:
 
 
 # One submission per key, whatever breaks off: the lock is held by sbatch too, what it answered is kept, and a script
-# that did not arrive whole is not submitted. Only this text is read by a shell; what belongs to jobs is "$@" and files.
+# that did not arrive whole is not submitted. What was answered for another job that had the key before (its store has
+# forgotten it, or is another one) is not the answer for this one. Only this text is read by a shell; what belongs to
+# jobs is "$@" and files.
 _SUBMIT = """\
-dir=.supercloud/slurm/$1 size=$2 helper=$3
-shift 3
+dir=.supercloud/slurm/$1 size=$2 helper=$3 digest=$4
+shift 4
 mask=$(umask) # Slurm gives a job that of sbatch
 umask 077
 mkdir -p "$dir" && exec 9>>"$dir/lock" && flock 9 || exit 74
-if [ -s "$dir/ref" ]; then exec cat "$dir/ref"; fi
+if [ -s "$dir/ref" ]; then
+    [ "$(cat "$dir/digest" 2>/dev/null)" = "$digest" ] && exec cat "$dir/ref"
+    tail -n 1 "$dir/ref" && exit 76
+fi
 if [ -e "$dir/begun" ]; then echo 'timed out: an earlier submission broke off' >&2; exit 75; fi
 cat >"$dir/sent" && [ "$(wc -c <"$dir/sent")" -eq "$size" ] ||
     { echo 'timed out: the script did not arrive whole' >&2; exit 75; }
 head -c "$helper" "$dir/sent" >"$dir/helper" && chmod 755 "$dir/helper" &&
     mv -f "$dir/helper" .supercloud/slurm/.checkpoint || exit 74
-tail -c "+$((helper + 1))" "$dir/sent" >"$dir/script" && rm "$dir/sent" && : >"$dir/begun" || exit 74
+tail -c "+$((helper + 1))" "$dir/sent" >"$dir/script" && rm "$dir/sent" &&
+    printf '%s\\n' "$digest" >"$dir/digest" && : >"$dir/begun" || exit 74
 (umask "$mask"; exec "$@") <"$dir/script" >"$dir/answer"
 code=$?
 if [ "$code" -eq 0 ]; then mv "$dir/answer" "$dir/ref" && cat "$dir/ref"; else rm -f "$dir/begun"; fi
 exit "$code"
 """
+_ANOTHER = 76  # the exit code that says so; sbatch has none but 0 and 1
 _LOOK = """\
 for key; do
     dir=.supercloud/slurm/$key
@@ -170,7 +177,14 @@ class Remote:
         with tempfile.TemporaryFile() as stdin:
             stdin.write(lead + script)
             stdin.seek(0)
-            return self.runner.run(_sh(_SUBMIT, submission.key, *sizes, *submission.argv), stdin)
+            answer = self.runner.run(_sh(_SUBMIT, submission.key, *sizes, submission.digest, *submission.argv), stdin)
+        if answer.code == _ANOTHER:
+            raise EngineError(
+                f"the key {submission.key!r} belongs to Slurm job {answer.out.strip()[-40:]} on {self.runner.host}, "
+                "which was submitted for another job or with another script; take another key, or, once that job has "
+                f"ended, remove the folder ~/.supercloud/slurm/{submission.key} there and submit again"
+            )
+        return answer
 
     def on_its_way(self, keys: Sequence[str]) -> set[str]:
         """Those whose lock is held there."""
