@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import copy
+import getpass
 import http.server
 import json
 import logging
@@ -174,7 +176,13 @@ def test_numbers_and_texts_beyond_the_store_are_an_error_or_made_valid(
     Server.body = b'{"job_id": 7, "errors": []}'
     job = JobSpec.model_validate({"name": "job", "command": ["true"]})
     held = api.submit(job, plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
-    fine = {"job_id": 7, "job_state": ["RUNNING"], "comment": "supercloud:k", "state_reason": "None"}
+    fine = {
+        "job_id": 7,
+        "job_state": ["RUNNING"],
+        "comment": "supercloud:k",
+        "state_reason": "None",
+        "user_name": getpass.getuser(),
+    }
     Server.body = json.dumps({"jobs": [fine | odd], "errors": []}).encode()
     problems = "".join(map(str, reconcile(store)))
     assert not problems or (address in problems and "makes no sense" in problems) or "not a whole number" in problems
@@ -186,7 +194,8 @@ def test_numbers_and_texts_beyond_the_store_are_an_error_or_made_valid(
 def test_a_number_that_is_not_set_may_be_any(address: str, tmp_path: Path) -> None:
     unset = {"set": False, "infinite": True, "number": 2**64 - 1}
     Server.body = json.dumps({"jobs": [{"job_id": 7, "job_state": ["RUNNING"], "comment": "supercloud:k",
-                                        "start_time": unset, "end_time": unset}]}).encode()  # fmt: skip
+                                        "start_time": unset, "end_time": unset,
+                                        "user_name": getpass.getuser()}]}).encode()  # fmt: skip
     engine = SlurmEngine(Connection(engine="slurm", via=address), tmp_path)
     assert engine.poll(["7"])["7"].state is State.RUNNING
 
@@ -247,6 +256,12 @@ def test_odd_answers_of_commands() -> None:
         nodes.ends("5|a-[x-y]")
     with pytest.raises(EngineError, match="no list of nodes"):
         nodes.ends("5|a-[0-99999999999999999999]")
+    for folded in ("a[1-99999999999999999]", "a[1-4194305]", "a[1-3],b[7,1-4194302]"):
+        with pytest.raises(EngineError, match="brings the nodes of jobs beyond 4,194,304"):
+            collections.deque(nodes.hosts_of(folded), maxlen=0)
+    with pytest.raises(EngineError, match="brings the nodes of jobs beyond"):
+        nodes.ends("5|a[1-3]\n5|b[1-4194302]\n")
+    assert list(nodes.hosts_of("a[3-1],b[08-10]")) == ["b08", "b09", "b10"]
     with pytest.raises(EngineError, match="the end of a job is '9"):
         nodes.ends(f"{'9' * 400}|a")
     with pytest.raises(EngineError, match="the nodes of a job in batch is"):

@@ -21,6 +21,8 @@ PENDING = ("squeue", "--noheader", "--all", "--states=PENDING", "--array", "--fo
 DRAINED = {"DRAIN", "MAINT", "MAINTENANCE", "REBOOT_ISSUED", "REBOOT_REQUESTED", "PERFCTRS", "BLOCKED",
            "PLANNED_MAINT"}  # fmt: skip
 DOWN = {"DOWN", "ERROR", "FUTURE", "FAIL", "INVAL", "INVALID_REG", "NOT_RESPONDING", "POWERING_DOWN", "UNKNOWN"}
+_NAMES = 2**22
+"""Names of nodes in one answer, each as often as a job has it: a cluster of 65,536 nodes with 64 jobs on each."""
 # who waits for these does not wait for nodes
 NOT_FOR_NODES = ("Dependency", "BeginTime", "JobHeldUser", "JobHeldAdmin", "JobArrayTaskLimit")
 
@@ -56,9 +58,11 @@ def accelerators(tres: str) -> int:
 def ends(text: str) -> dict[str, float]:
     """When the last job on each node must have ended, from :data:`RUNNING`; jobs without a limit say nothing."""
     latest: dict[str, float] = {}
+    left = _NAMES
     for line in text.splitlines():
         end, _, hosts = line.partition("|")
-        for host in hosts_of(hosts.strip()) if end.strip().isdigit() else ():
+        for host in hosts_of(hosts.strip(), left) if end.strip().isdigit() else ():
+            left -= 1
             latest[host] = max(latest.get(host, 0.0), float(read_number(end, "squeue: the end of a job", LAST_TIME)))
     return latest
 
@@ -77,8 +81,11 @@ def waiting(text: str) -> list[Waiting]:
     return [Waiting(name, total, jobs) for name, (total, jobs) in sorted(sums.items())]
 
 
-def hosts_of(folded: str) -> Iterator[str]:
-    """The names in ``a-[01-03,07],b2``: Slurm's way to write them, for names with one range of numbers."""
+def hosts_of(folded: str, most: int = _NAMES) -> Iterator[str]:
+    """The names in ``a-[01-03,07],b2``: Slurm's way to write them, for names with one range of numbers.
+
+    Raises :class:`EngineError` for a text of another form, and where it has more than ``most`` names.
+    """
     for prefix, inside, single in re.findall(r"([^,\[\]]+)\[([^\]]+)\]|([^,\[\]]+)", folded):
         if single:
             yield single
@@ -86,5 +93,9 @@ def hosts_of(folded: str) -> Iterator[str]:
             first, _, last = part.partition("-")
             if not (first.isdecimal() and (last or first).isdecimal()) or len(first + last) > 18:
                 raise EngineError(f"squeue: {folded[:80]!r} is no list of nodes")
+            most -= max(0, int(last or first) + 1 - int(first))
+            if most < 0:
+                raise EngineError(f"squeue: {folded[:80]!r} brings the nodes of jobs beyond {_NAMES:,}; is that the "
+                                  "Slurm it should be?")  # fmt: skip
             for number in range(int(first), int(last or first) + 1):
                 yield f"{prefix}{number:0{len(first)}d}"
