@@ -6,6 +6,8 @@ import base64
 import contextlib
 import http.server
 import json
+import os
+import pwd
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -127,7 +129,8 @@ class Server(http.server.BaseHTTPRequestHandler):
     formats = ("v0.0.42", "v0.0.41")
     refuse = hang = is_expired = False
     accounting = True
-    said: str = ""  # by the accounts, beside an empty list
+    said: str = ""  # by the accounts, beside their list
+    accounted: list[dict[str, Any]] = []
 
     def log_message(self, *_: Any) -> None:
         pass
@@ -151,7 +154,7 @@ class Server(http.server.BaseHTTPRequestHandler):
         elif what == "ping":
             self.answer(200, {"errors": []})
         elif service == "slurmdb" and Server.accounting:
-            self.answer(200, {"jobs": [], "errors": [{"description": self.said}] if self.said else []})
+            self.answer(200, {"jobs": self.accounted, "errors": [{"description": self.said}] if self.said else []})
         elif service == "slurmdb":
             self.answer(500, {"errors": [{"error": "Slurm accounting storage is disabled"}]})
         else:
@@ -164,6 +167,7 @@ class Server(http.server.BaseHTTPRequestHandler):
             return
         number = len(self.jobs) + 1
         self.jobs[number] = {"job_id": number, "comment": body["comment"], "job_state": ["RUNNING"],
+                             "user_name": self.headers["X-SLURM-USER-NAME"],
                              "restart_cnt": {"set": True, "number": 0}}  # fmt: skip
         if Server.hang:
             time.sleep(0.5)
@@ -181,7 +185,8 @@ class Server(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlurmEngine]:
     Server.jobs, Server.refuse, Server.hang, Server.accounting, Server.said = {}, False, False, True, ""
-    Server.is_expired = False
+    Server.is_expired, Server.accounted = False, []
+    monkeypatch.setenv("LOGNAME", pwd.getpwuid(os.getuid()).pw_name)
     monkeypatch.setenv("SLURM_JWT", "secret")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
     monkeypatch.setenv(tokens.ADDRESS, f"http://127.0.0.1:{server.server_port}")
@@ -205,6 +210,27 @@ def test_a_job_is_taken_found_seen_and_ended(engine: SlurmEngine, job: Make) -> 
     engine.cancel("99")
     assert engine.poll([ref])[ref].state is State.CANCELLED
     assert engine.read_log("k", 0) == b""
+
+
+def test_jobs_of_other_users_are_never_taken_for_ours(engine: SlurmEngine, job: Make) -> None:
+    mallory = {"job_id": 666, "comment": "supercloud:nightly", "job_state": ["RUNNING"], "user_name": "mallory"}
+    Server.jobs = {666: mallory}
+    assert engine.find(["nightly"], time.time()) == {"nightly": None}
+    Server.accounted = [{"job_id": 666, "user": "mallory", "submit_line": "sbatch --comment=supercloud:nightly",
+                         "state": {"current": ["COMPLETED"]}}]  # fmt: skip
+    assert engine.find(["nightly"], time.time() - 9999) == {"nightly": None}
+    assert engine.poll(["666"]) == {}, "nor is its number, should Slurm count from the beginning again"
+    ref = engine.submit(engine.prepare(job(), AT, "nightly"))
+    assert engine.find(["nightly"], time.time()) == {"nightly": ref} and ref != "666"
+
+
+def test_a_job_without_the_name_of_its_user_is_told_by_the_number(engine: SlurmEngine) -> None:
+    ours = {"comment": "supercloud:k", "job_state": ["RUNNING"], "user_name": None, "user_id": os.getuid()}
+    Server.jobs = {1: {**ours, "job_id": 1, "user_id": os.getuid() + 1}, 2: {**ours, "job_id": 2}}
+    assert engine.find(["k"], time.time()) == {"k": "2"}
+    del Server.jobs[1]["user_id"]
+    with pytest.raises(EngineError, match="http://127.*does not say whose job 1 is"):
+        engine.find(["k"], time.time())
 
 
 def test_an_error_of_the_accounts_is_not_an_empty_list(engine: SlurmEngine) -> None:

@@ -19,7 +19,7 @@ from .commands import COMMENT
 from .nodes import NOT_FOR_NODES, accelerators, condition
 from .texts import status_of
 
-__all__ = ["accounted", "id_of", "is_ours", "keys", "nodes", "queued", "submission", "waiting"]
+__all__ = ["accounted", "id_of", "is_of", "is_ours", "keys", "nodes", "queued", "submission", "waiting"]
 
 
 def _number(value: int) -> dict[str, Any]:
@@ -95,8 +95,21 @@ def submission(argv: Sequence[str], script: str, format: str) -> dict[str, Any]:
 
 
 def is_ours(job: Mapping[str, Any]) -> bool:
-    """Whether it is one of those that were submitted with a key."""
+    """Whether it was submitted with a key, by whomever: :func:`is_of` says whose it is."""
     return str(_plain(job.get("comment"))).startswith(COMMENT)
+
+
+def is_of(job: Mapping[str, Any], user: str, number: int | None) -> bool:
+    """Whether a job of the list or of the accounts is that of a user, by name, or by number where it has no name.
+
+    Raises :class:`EngineError` where the answer does not say whose it is: to take it for somebody else's would let a
+    job be submitted twice.
+    """
+    if name := job.get("user_name") or job.get("user"):
+        return bool(name == user)
+    if job.get("user_id") is None or number is None:
+        raise EngineError(f"the answer does not say whose job {id_of(job)} is: it has no user_name")
+    return int(_whole(job["user_id"])) == number
 
 
 def queued(jobs: Iterable[Mapping[str, Any]]) -> dict[str, list[Status]]:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import fcntl
 import http.client
 import json
+import pwd
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -107,7 +108,20 @@ class Rest:
         return bodies.queued(self._jobs())
 
     def _jobs(self) -> list[dict[str, Any]]:
-        return [job for job in self.ask("GET", "slurm/jobs", shapes.JOBS)["jobs"] if bodies.is_ours(job)]
+        listed = self.ask("GET", "slurm/jobs", shapes.JOBS)["jobs"]
+        return self._of_user(filter(bodies.is_ours, listed))
+
+    def _of_user(self, jobs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Those of the user that the token is for: the service lists the jobs of everybody."""
+        user = user_of(self.token())
+        try:
+            number = pwd.getpwnam(user).pw_uid
+        except KeyError:
+            number = None
+        try:
+            return [job for job in jobs if bodies.is_of(job, user, number)]
+        except EngineError as error:
+            raise EngineError(f"{self.address}: {error}") from None
 
     def accounts(self, refs: Sequence[str]) -> Mapping[str, list[Status]]:
         """From the accounts; jobs they do not know are left out."""
@@ -117,7 +131,7 @@ class Rest:
                 answer = self.ask("GET", f"slurmdb/job/{int(ref)}", shapes.ACCOUNTS)
             except EngineError:
                 continue
-            for number, tasks in bodies.accounted(answer["jobs"]).items():
+            for number, tasks in bodies.accounted(self._of_user(answer["jobs"])).items():
                 found.setdefault(number, []).extend(tasks)
         return found
 
@@ -138,7 +152,7 @@ class Rest:
             _NOTHING not in f"{error.get('error')} {error.get('description')}" for error in answer.get("errors") or ()
         ):
             return None  # v0.0.38 answers 200 with an error where the database does not answer
-        return bodies.keys(answer["jobs"])
+        return bodies.keys(self._of_user(answer["jobs"]))
 
     def remembers(self) -> float:
         """Not at all: the service does not show MinJobAge."""
