@@ -127,7 +127,8 @@ class Server(http.server.BaseHTTPRequestHandler):
 
     jobs: dict[int, dict[str, Any]] = {}
     formats = ("v0.0.42", "v0.0.41")
-    refuse = hang = is_expired = False
+    refuse = hang = is_expired = complains = stuck = False
+    held: list[bool] = []
     accounting = True
     said: str = ""  # by the accounts, beside their list
     accounted: list[dict[str, Any]] = []
@@ -161,7 +162,11 @@ class Server(http.server.BaseHTTPRequestHandler):
             self.answer(200, {"jobs": list(self.jobs.values())})
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["job"]
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path.rpartition("/")[2].isdigit():
+            self.hold(int(self.path.rpartition("/")[2]), body["hold"])
+            return
+        body = body["job"]
         if Server.refuse:
             self.answer(500, recorded("refused"))
             return
@@ -172,6 +177,21 @@ class Server(http.server.BaseHTTPRequestHandler):
         if Server.hang:
             time.sleep(0.5)
         self.answer(200, {"job_id": number, "errors": []})
+
+    def hold(self, number: int, hold: bool) -> None:
+        """Of an array what waits; 22.05 answers with an error where something of it runs."""
+        Server.held.append(hold)
+        if Server.stuck and not hold:
+            self.answer(500, {"errors": [{"description": "Unable to contact slurm controller"}]})
+            return
+        tasks = [job for job in self.jobs.values() if number in (job["job_id"], job.get("array_job_id"))]
+        for task in tasks:
+            if task["job_state"] == ["PENDING"]:
+                task["state_reason"] = "JobHeldUser" if hold else "Resources"
+        if Server.complains and any(task["job_state"] != ["PENDING"] for task in tasks):
+            self.answer(500, {"errors": [{"description": "job array update failed"}]})
+            return
+        self.answer(200, {"errors": []})
 
     def do_DELETE(self) -> None:
         number = int(self.path.rsplit("/", 1)[1])
@@ -185,7 +205,8 @@ class Server(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlurmEngine]:
     Server.jobs, Server.refuse, Server.hang, Server.accounting, Server.said = {}, False, False, True, ""
-    Server.is_expired, Server.accounted = False, []
+    Server.is_expired, Server.accounted, Server.held = False, [], []
+    Server.complains = Server.stuck = False
     monkeypatch.setenv("LOGNAME", pwd.getpwuid(os.getuid()).pw_name)
     monkeypatch.setenv("SLURM_JWT", "secret")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
@@ -231,6 +252,30 @@ def test_a_job_without_the_name_of_its_user_is_told_by_the_number(engine: SlurmE
     del Server.jobs[1]["user_id"]
     with pytest.raises(EngineError, match="http://127.*does not say whose job 1 is"):
         engine.find(["k"], time.time())
+
+
+def array_of(*states: str) -> dict[int, dict[str, Any]]:
+    """The tasks of an array with the id 7, as the service lists them."""
+    user = pwd.getpwuid(os.getuid()).pw_name
+    like = {"array_job_id": 7, "comment": "supercloud:k", "state_reason": "Resources", "user_name": user}
+    return {7 + number: {**like, "job_id": 7 + number, "job_state": [state]} for number, state in enumerate(states)}
+
+
+@pytest.mark.parametrize("complains", [False, True])
+def test_the_rest_of_an_array_that_has_begun_is_released(engine: SlurmEngine, complains: bool) -> None:
+    Server.complains, Server.jobs = complains, array_of("PENDING", "RUNNING", "PENDING")
+    engine.recall("7/3")
+    assert Server.held == [True, False]
+    assert [job["state_reason"] for job in Server.jobs.values()] == ["Resources"] * 3
+    Server.jobs = array_of("PENDING", "PENDING")
+    engine.recall("7/2")
+    assert Server.jobs[7]["job_state"] == ["CANCELLED"] and Server.held == [True, False, True]
+
+
+def test_what_is_not_released_is_an_error_with_what_to_do(engine: SlurmEngine) -> None:
+    Server.stuck, Server.jobs = True, array_of("PENDING", "RUNNING")
+    with pytest.raises(EngineError, match="job 7 was held to take it back.*contact slurm.*scontrol release 7"):
+        engine.recall("7/2")
 
 
 def test_an_error_of_the_accounts_is_not_an_empty_list(engine: SlurmEngine) -> None:

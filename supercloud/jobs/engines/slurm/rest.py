@@ -25,8 +25,10 @@ from ...answers import Shape, loaded, parsed
 from ...database import state_folder
 from ...engine import Unsure
 from ...seen import NodeState, Waiting
+from ...states import State
 from ...submission import Status, Submission
 from . import bodies, older, shapes
+from .reasons import sentence
 from .runner import Answer, Here
 from .spool import Shared
 from .tokens import GET_TOKEN, name_address, token, user_of
@@ -36,6 +38,7 @@ __all__ = ["Rest", "RestSpool"]
 _FORMATS = (*(f"v0.0.{number}" for number in range(46, 39, -1)), older.FORMAT)
 _PATIENCE = 60
 _NOTHING = "Nothing found"
+_HELD = sentence("PENDING", "JobHeldUser")
 
 
 class Rest:
@@ -169,12 +172,42 @@ class Rest:
                 raise
 
     def recall(self, ref: str) -> None:
-        """Hold it, look, and end it if it still waits: the service has no way to end only what waits."""
-        number = int(ref.partition("/")[0])
-        self.ask("POST", f"slurm/job/{number}", shapes.OBJECT_WITH_ERRORS, {"hold": True})
-        waits = [task for tasks in (self.queue().get(str(number), ()),) for task in tasks]
-        if waits and all(task.state == "QUEUED" for task in waits):
-            self.cancel(ref)
+        """Hold it, look, and end it if all of it still waits: the service has no way to end only what waits.
+
+        What is not ended is released, also the rest of an array that has begun.
+        """
+        number = str(int(ref.partition("/")[0]))
+        is_ended = False
+        try:
+            if self._is_held(number):
+                self.cancel(ref)
+                is_ended = True
+        finally:
+            if not is_ended:
+                self._release(number)
+
+    def _is_held(self, number: str) -> bool:
+        """Hold a job, and say whether nothing of it can begin any more."""
+        try:
+            self._set_hold(number, True)
+            is_sure = True
+        except Unsure:
+            raise
+        except EngineError:  # 22.05 holds what waits of an array, and says that it failed because of what runs
+            is_sure = False
+        tasks = self.queue().get(number, ())
+        return bool(tasks) and all(task.state is State.QUEUED and (is_sure or task.reason == _HELD) for task in tasks)
+
+    def _release(self, number: str) -> None:
+        try:
+            self._set_hold(number, False)
+        except EngineError as error:  # 22.05 says so too where it did what it was asked to
+            if any(task.reason == _HELD for task in self.queue().get(number, ())):
+                raise EngineError(f"job {number} was held to take it back, and is not released: {error}; run: "
+                                  f"scontrol release {number}") from None  # fmt: skip
+
+    def _set_hold(self, number: str, hold: bool) -> None:
+        self.ask("POST", f"slurm/job/{number}", shapes.OBJECT_WITH_ERRORS, {"hold": hold})
 
     def nodes(self) -> Sequence[NodeState]:
         """From its list of nodes."""
