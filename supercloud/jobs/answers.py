@@ -19,8 +19,8 @@ from typing import Any
 from ..errors import EngineError, SupercloudError
 
 __all__ = ["ANY", "BOOLEAN", "Kind", "LARGEST_COUNT", "LARGEST_NUMBER", "LAST_TIME", "NAMES", "NUMBER", "Needed",
-           "OBJECT", "Shape", "TEXT", "checked", "is_number", "loaded", "parsed", "read_number", "understood",
-           "valid_text"]  # fmt: skip
+           "OBJECT", "Shape", "TEXT", "checked", "is_number", "lines_of", "loaded", "parsed", "read_number",
+           "understood", "valid_text"]  # fmt: skip
 
 LARGEST_NUMBER = 2**63 - 1
 """What the job store holds."""
@@ -30,6 +30,11 @@ LAST_TIME = 253_402_300_799
 """The last second of the year 9999, since 1970: calendars of Python and of the schedulers end there."""
 
 _SHOWN = 5  # problems of one answer that are named
+# Each takes some hundred bytes of memory when it is read, however short it is written. slurmrestd says a job in about
+# 400 values, and a controller keeps 10,000 of them where its MaxJobCount is not raised.
+_VALUES = 4_000_000
+_LINES = 1_000_000
+_LINE = re.compile(r"[^\n]+")
 
 
 @dataclass(frozen=True)
@@ -71,14 +76,27 @@ def read_number(text: str, what: str, most: int = LARGEST_COUNT) -> int:
     return int(digits)
 
 
+def lines_of(text: str, source: str) -> Iterator[str]:
+    """The lines that a command printed, one after the other; :class:`EngineError` for more than an answer has."""
+    for number, match in enumerate(_LINE.finditer(text)):
+        if number == _LINES:
+            raise EngineError(f"{source}: its answer has more than {_LINES:,} lines; is that the service it should be?")
+        yield match[0]
+
+
 def valid_text(text: str) -> str:
     """The text, with a question mark for each character that no encoding has."""
     return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 def loaded(data: str | bytes) -> Any:
-    """The value of a text in JSON, whose texts are valid. Raises :class:`ValueError` or :class:`RecursionError`."""
+    """The value of a text in JSON, whose texts are valid.
+
+    Raises :class:`ValueError`, also for more values than an answer has, or :class:`RecursionError`.
+    """
     text = data if isinstance(data, str) else data.decode("utf-8-sig", errors="replace")
+    if sum(map(text.count, ",[{")) > _VALUES:
+        raise ValueError(f"it has more than {_VALUES:,} values")
     value = json.loads(text)
     if _SURROGATE.search(text):  # it may be a whole pair
         value = json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))

@@ -11,6 +11,7 @@ import json
 import logging
 import random
 import threading
+import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,9 @@ from typing import Any
 import pytest
 
 from supercloud.errors import EngineError
-from supercloud.jobs import api, web
+from supercloud.jobs import answers, api, web
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
-from supercloud.jobs.engines.slurm import nodes, tokens
+from supercloud.jobs.engines.slurm import nodes, texts, tokens
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.states import State
@@ -189,6 +190,33 @@ def test_numbers_and_texts_beyond_the_store_are_an_error_or_made_valid(
     record = store.get(held.id)
     "".join([problems, record.reason, *(event.note for event in held.history())]).encode()
     assert record.seconds() < 1e12 and record.tries < 2**33
+
+
+def test_an_answer_with_more_values_than_memory_holds_is_an_error(address: str, tmp_path: Path) -> None:
+    """24 MiB of empty lists took 638 MiB; what is counted before it is read takes nothing."""
+    Server.body = b'{"jobs":[],"x":[' + b"[]," * 2_100_000 + b"[]]}"
+    engine = SlurmEngine(Connection(engine="slurm", via=address), tmp_path)
+    tracemalloc.start()
+    try:
+        assert "more than 4,000,000 values" in ask(lambda: engine.poll(["7"]))
+        assert tracemalloc.get_traced_memory()[1] < 8 * len(Server.body)
+    finally:
+        tracemalloc.stop()
+
+
+def test_lines_of_commands_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "_LINES", 3)
+    assert list(answers.lines_of("a\n\nb\u2028c\nd", "squeue")) == ["a", "b\u2028c", "d"]
+    for read in (
+        texts.queued,
+        texts.accounted,
+        texts.found,
+        nodes.ends,
+        nodes.waiting,
+        lambda text: [*nodes.nodes(text, {})],
+    ):
+        with pytest.raises(EngineError, match="its answer has more than 3 lines"):
+            read("x\n" * 4)
 
 
 def test_a_number_that_is_not_set_may_be_any(address: str, tmp_path: Path) -> None:

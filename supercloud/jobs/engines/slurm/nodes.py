@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from ....errors import EngineError
-from ...answers import LAST_TIME, read_number
+from ...answers import LAST_TIME, lines_of, read_number
 from ...seen import NodeState, Waiting
 
 __all__ = ["NOT_FOR_NODES", "PENDING", "RUNNING", "SHOW", "accelerators", "condition", "ends", "nodes", "waiting"]
@@ -29,7 +29,7 @@ NOT_FOR_NODES = ("Dependency", "BeginTime", "JobHeldUser", "JobHeldAdmin", "JobA
 
 def nodes(text: str, until: Mapping[str, float]) -> Iterator[NodeState]:
     """Every node in the output of :data:`SHOW`; ``until`` is when the last job on a node must have ended."""
-    for line in text.splitlines():
+    for line in lines_of(text, "scontrol show node"):
         if not (name := _value(line, "NodeName")):
             continue
         words = set(_value(line, "State").strip("*~#!%$@^-").split("+"))
@@ -59,7 +59,7 @@ def ends(text: str) -> dict[str, float]:
     """When the last job on each node must have ended, from :data:`RUNNING`; jobs without a limit say nothing."""
     latest: dict[str, float] = {}
     left = _NAMES
-    for line in text.splitlines():
+    for line in lines_of(text, "squeue"):
         end, _, hosts = line.partition("|")
         for host in hosts_of(hosts.strip(), left) if end.strip().isdigit() else ():
             left -= 1
@@ -70,7 +70,7 @@ def ends(text: str) -> dict[str, float]:
 def waiting(text: str) -> list[Waiting]:
     """What waits for nodes, by partition, from :data:`PENDING`."""
     sums: dict[str, tuple[int, int]] = {}
-    for line in text.splitlines():
+    for line in lines_of(text, "squeue"):
         partition, _, rest = line.partition("|")
         count, _, reason = rest.partition("|")
         if count.strip().isdigit() and not reason.startswith(NOT_FOR_NODES):

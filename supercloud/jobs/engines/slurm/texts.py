@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Iterator
 
-from ...answers import LAST_TIME, read_number
+from ...answers import LAST_TIME, lines_of, read_number
 from ...states import State
 from ...submission import Status
 from .commands import COMMENT
@@ -53,7 +53,7 @@ def queued(text: str) -> dict[str, list[Status]]:
 
 
 def _queue_rows(text: str) -> Iterator[tuple[str, Status, str]]:
-    for line in text.splitlines():
+    for line in lines_of(text, "squeue"):
         parts = [part.strip() for part in line.split("|", 7)]
         if len(parts) < 8 or not _is_id(parts[0]):
             continue  # the rest of a comment of somebody's that spans lines
@@ -67,7 +67,7 @@ def _queue_rows(text: str) -> Iterator[tuple[str, Status, str]]:
 def accounted(text: str) -> dict[str, list[Status]]:
     """Jobs in the output of :func:`commands.in_accounting`; of several rows of one job or task the last counts."""
     statuses: dict[str, Status] = {}
-    for line in text.splitlines():
+    for line in lines_of(text, "sacct"):
         parts = line.split("|", 5)
         if len(parts) == 6 and re.fullmatch(r"[0-9]{1,19}(_\S+)?", parts[0]):
             ref, state, code, start, end, reason = parts
@@ -93,7 +93,7 @@ def min_job_age(text: str) -> float:
 def found(text: str) -> dict[str, str]:
     """Key -> id, from any of the listings that hold comments or submission lines; the first id of a key counts."""
     refs: dict[str, str] = {}
-    for line in text.splitlines():
+    for line in lines_of(text, "Slurm"):
         ref, _, rest = line.partition("|")
         match = re.search(re.escape(COMMENT) + r"([A-Za-z0-9._-]+)", rest)
         number = ref.strip().partition("_")[0]
