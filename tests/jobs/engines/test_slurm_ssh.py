@@ -25,6 +25,7 @@ from supercloud.jobs.engine import Unsure
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.runner import Answer, Ssh
 from supercloud.jobs.placement import Placement
+from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.states import State
 from supercloud.jobs.store import Store
 from supercloud.jobs.submission import Status
@@ -133,6 +134,28 @@ def test_a_key_that_prune_has_freed_never_shows_the_result_of_the_job_before(
         [record] = store.select()
         assert record.state is State.FAILED and record.ref is None
         prune(store, before=time.time() + 1)
+
+
+def test_a_job_is_not_found_under_the_id_of_one_that_had_its_key_before(
+    home: Path, tmp_path: Path, plan: Plan, store: Store, job: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The submitter dies before anything is sent: what the key has there, also in the queue, is the job of before."""
+    there = Connection(engine="slurm", via="ssh:login")
+    first = api.submit(job(["monday"]), plan, engine=there, key="nightly", store=store)
+    store.observe({first.id: Status(State.COMPLETED, 1, "", 0, 1.0, 2.0)})
+    prune(store, before=3.0)
+    (tmp_path / "bin/squeue").write_text("#!/bin/sh\necho '41|COMPLETED|None|0|0|1|2|supercloud:nightly|'\n")
+
+    def dies(self: SlurmEngine, submission: object) -> str:
+        raise Unsure("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SlurmEngine, "submit", dies)
+        with pytest.raises(Unsure):
+            api.submit(job(["tuesday"]), plan, engine=there, key="nightly", store=store)
+    assert "belongs to Slurm job 41" in "".join(map(str, reconcile(store)))
+    [record] = store.select()
+    assert record.state is State.FAILED and record.ref is None
 
 
 def test_a_script_that_does_not_arrive_whole_is_not_submitted(home: Path, tmp_path: Path, job: Make) -> None:

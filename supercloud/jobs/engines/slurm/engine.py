@@ -89,8 +89,8 @@ class SlurmEngine:
         settled = [key for key in keys if key not in busy]
         if not settled:
             return {}
-        told = self.spool.taken(settled)
-        refs = dict(self.controller.keys()) | {key: ref for key in told if (ref := texts.submitted(told[key]))}
+        told, before = self._written_down(settled, since)
+        refs = {key: ref for key, ref in self.controller.keys().items() if ref not in before} | told
         certain = True
         if not refs.keys() >= set(settled):
             # what the controller has forgotten is in the accounts; without any, a job that it does not list was never
@@ -98,9 +98,21 @@ class SlurmEngine:
             age = time.time() - since
             older = self.controller.older_keys(int(age) + 3600)
             certain = older is not None or age < self.controller.remembers()
-            refs = dict(older or {}) | refs
+            refs = {key: ref for key, ref in (older or {}).items() if ref not in before} | refs
         self.spool.forget([key for key in settled if key not in refs and certain])
         return {key: refs.get(key) for key in settled if key in refs or certain}
+
+    def _written_down(self, keys: Sequence[str], since: float) -> tuple[dict[str, str], set[str]]:
+        """Key -> id of what sbatch answered, and the ids of jobs that had one of these keys before ``since``."""
+        told, before = {}, set()
+        for key, (answer, recorded) in self.spool.taken(keys).items():
+            if (ref := texts.submitted(answer)) is None:
+                continue
+            if 0 < recorded < since:
+                before.add(ref)
+            else:
+                told[key] = ref
+        return told, before
 
     def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:
         """Ask the queue first: the accounts show the last attempt that ended, also of a job that was put back."""

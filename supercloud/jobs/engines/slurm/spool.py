@@ -7,6 +7,7 @@ submission may still be on its way.
 from __future__ import annotations
 
 import fcntl
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -37,8 +38,10 @@ class Spool(Protocol):
     def on_its_way(self, keys: Sequence[str]) -> set[str]:
         """Keys whose submission somebody is in the middle of."""
 
-    def taken(self, keys: Sequence[str]) -> Mapping[str, str]:
-        """Keys of which it is written down what sbatch answered, with that."""
+    def taken(self, keys: Sequence[str]) -> Mapping[str, tuple[str, float]]:
+        """Keys of which it is written down what sbatch answered, with that and with when the job was recorded (seconds
+        since 1970; 0 where nobody wrote it down).
+        """
 
     def forget(self, keys: Sequence[str]) -> None:
         """Submissions that broke off and certainly came to nothing: they may be repeated."""
@@ -85,7 +88,7 @@ class Shared:
         except BlockingIOError:
             return True
 
-    def taken(self, keys: Sequence[str]) -> Mapping[str, str]:
+    def taken(self, keys: Sequence[str]) -> Mapping[str, tuple[str, float]]:
         """Nothing is written down here: the queue is asked."""
         return {}
 
@@ -136,7 +139,7 @@ for key; do
     dir=.supercloud/slurm/$key
     if [ ! -e "$dir/lock" ]; then echo "$key none"
     elif ! flock -n "$dir/lock" true; then echo "$key busy"
-    elif [ -s "$dir/ref" ]; then echo "$key ref $(tail -n 1 "$dir/ref")"
+    elif [ -s "$dir/ref" ]; then echo "$key ref $(cut -d ' ' -f 2 "$dir/digest" 2>/dev/null) $(tail -n 1 "$dir/ref")"
     else echo "$key none"; fi
 done
 """
@@ -174,10 +177,11 @@ class Remote:
         """The script goes over standard input, behind the helper it may need."""
         lead, script = helper.text().encode(), submission.stdin.encode()
         sizes = (str(len(lead) + len(script)), str(len(lead)))
+        digest = f"{submission.digest} {submission.recorded!r}"
         with tempfile.TemporaryFile() as stdin:
             stdin.write(lead + script)
             stdin.seek(0)
-            answer = self.runner.run(_sh(_SUBMIT, submission.key, *sizes, submission.digest, *submission.argv), stdin)
+            answer = self.runner.run(_sh(_SUBMIT, submission.key, *sizes, digest, *submission.argv), stdin)
         if answer.code == _ANOTHER:
             raise EngineError(
                 f"the key {submission.key!r} belongs to Slurm job {answer.out.strip()[-40:]} on {self.runner.host}, "
@@ -190,9 +194,14 @@ class Remote:
         """Those whose lock is held there."""
         return {key for key, word, _ in self._look(keys) if word == "busy"}
 
-    def taken(self, keys: Sequence[str]) -> Mapping[str, str]:
+    def taken(self, keys: Sequence[str]) -> Mapping[str, tuple[str, float]]:
         """What sbatch answered there."""
-        return {key: said for key, word, said in self._look(keys) if word == "ref"}
+        found = {}
+        for key, word, said in self._look(keys):
+            recorded, _, answer = said.partition(" ")
+            if word == "ref":
+                found[key] = (answer, float(recorded) if re.fullmatch(r"[0-9]{1,12}(\.[0-9]+)?", recorded) else 0.0)
+        return found
 
     def _look(self, keys: Sequence[str]) -> list[tuple[str, str, str]]:
         answer = self.runner.run(_sh(_LOOK, *keys))
