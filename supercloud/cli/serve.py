@@ -96,8 +96,8 @@ def _print_unit(name: str, on: Path, options: dict[str, str]) -> None:
 
     words = [word for pair in options.items() for word in pair]
     environment = {"SUPERCLOUD_STATE": str(state_folder().absolute()), "PYTHONUNBUFFERED": "1"}
-    environment |= {key: os.environ[key] for key in ("SUPERCLOUD_SECRETS", "SUPERCLOUD_CATALOG", "KUBECONFIG", "PATH")
-                    if key in os.environ}  # fmt: skip
+    passed_on = ("SUPERCLOUD_SECRETS", "SUPERCLOUD_CATALOG", "SUPERCLOUD_SLURM_ADDRESS", "KUBECONFIG", "PATH")
+    environment |= {key: os.environ[key] for key in passed_on if key in os.environ}
     result(unit(name, [sys.executable, "-m", "supercloud", "serve", str(on.absolute()), *words], environment).rstrip())
     note(f"next: supercloud serve {on} --unit > ~/.config/systemd/user/supercloud-{name}.service && "
          f"systemctl --user enable --now supercloud-{name}.service")  # fmt: skip

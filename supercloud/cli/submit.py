@@ -27,9 +27,9 @@ EngineName = Annotated[
 Via = Annotated[
     str | None,
     typer.Option(
-        help="How the engine is reached: ssh:login.example.com, the URL of slurmrestd, context:NAME of a kubeconfig, "
-        "or stack:ORGANIZATION/PROJECT/STACK of Pulumi. Left out: by Slurm's commands, or kubectl's context, on "
-        "this machine."
+        help="How the engine is reached: ssh:login.example.com, the URL of slurmrestd (with a token in SLURM_JWT or in "
+        "the secret slurm-jwt@HOST), context:NAME of a kubeconfig, or stack:ORGANIZATION/PROJECT/STACK of Pulumi. Left "
+        "out: by Slurm's commands, or kubectl's context, on this machine."
     ),
 ]
 
@@ -114,12 +114,15 @@ def simulated(connection: Connection, cluster: Cluster) -> str:
 
 
 def fleet_of_one(cluster: Cluster, connection: Connection) -> Fleet:
-    """A single cluster, as a fleet with a broker."""
+    """A single cluster, as a fleet with a broker; the user named how it is reached."""
     from dataclasses import replace
 
+    from ..jobs.api import name_address
+    from ..jobs.database import state_folder
     from ..jobs.fleet import Fleet
     from ..spec.fleet import FleetSpec
 
+    name_address(connection, state_folder())
     member = cluster.member.model_copy(update={"connect": connection})
     spec = FleetSpec(name=cluster.plan.name, clusters=(member,))
     return Fleet(spec, (replace(cluster, member=member),))

@@ -2,23 +2,39 @@
 
 A shape is a :class:`Kind` (one value), ``{field: shape}`` (an object; other fields are not looked at), ``[shape]`` (a
 list), or :class:`Needed` around the shape of a field that must be there. Fields that are absent or null are fine.
+
+Numbers have bounds, since they are written to the job store, which holds 64 bits. Texts are valid Unicode, since they
+are printed: a text of JSON may escape half of a surrogate pair, which no output takes.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import EngineError, SupercloudError
 
-__all__ = ["ANY", "BOOLEAN", "Kind", "NAMES", "NUMBER", "Needed", "OBJECT", "Shape", "TEXT", "checked", "parsed",
-           "understood"]  # fmt: skip
+__all__ = ["ANY", "BOOLEAN", "Kind", "LARGEST_COUNT", "LARGEST_NUMBER", "LAST_TIME", "NAMES", "NUMBER", "Needed",
+           "OBJECT", "Shape", "TEXT", "checked", "is_number", "lines_of", "loaded", "parsed", "read_number",
+           "understood", "valid_text"]  # fmt: skip
+
+LARGEST_NUMBER = 2**63 - 1
+"""What the job store holds."""
+LARGEST_COUNT = 2**32 - 1
+"""Of whatever a scheduler counts: ids, attempts, exit codes, nodes. Slurm's own counters have 32 bits."""
+LAST_TIME = 253_402_300_799
+"""The last second of the year 9999, since 1970: calendars of Python and of the schedulers end there."""
 
 _SHOWN = 5  # problems of one answer that are named
+# Each takes some hundred bytes of memory when it is read, however short it is written. slurmrestd says a job in about
+# 400 values, and a controller keeps 10,000 of them where its MaxJobCount is not raised.
+_VALUES = 4_000_000
+_LINES = 1_000_000
+_LINE = re.compile(r"[^\n]+")
 
 
 @dataclass(frozen=True)
@@ -40,12 +56,54 @@ Shape = Kind | Needed | Mapping[str, Any] | list[Any]
 
 ANY = Kind("anything", lambda value: True)
 BOOLEAN = Kind("true or false", lambda value: isinstance(value, bool))
-NUMBER = Kind("a number", lambda value: isinstance(value, int | float) and not isinstance(value, bool)
-              and math.isfinite(value))  # fmt: skip
+NUMBER = Kind("a number of 64 bits", lambda value: is_number(value))
 OBJECT = Kind("an object", lambda value: isinstance(value, dict))
-TEXT = Kind("a text", lambda value: isinstance(value, str))
+TEXT = Kind("a text", lambda value: isinstance(value, str) and valid_text(value) == value)
 NAMES = Kind("an object of texts", lambda value: isinstance(value, dict) and all(
     isinstance(item, str) for item in value.values()))  # fmt: skip
+
+
+def is_number(value: Any, least: int = -LARGEST_NUMBER, most: int = LARGEST_NUMBER) -> bool:
+    """Whether it is a finite number between two bounds."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
+
+
+def read_number(text: str, what: str, most: int = LARGEST_COUNT) -> int:
+    """The whole number that a command printed; :class:`EngineError` with ``what`` it should be where it is none."""
+    digits = text.strip()
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > len(str(LARGEST_NUMBER)) or int(digits) > most:
+        raise EngineError(f"{what} is {_shown(text)}, not a whole number up to {most}")
+    return int(digits)
+
+
+def lines_of(text: str, source: str) -> Iterator[str]:
+    """The lines that a command printed, one after the other; :class:`EngineError` for more than an answer has."""
+    for number, match in enumerate(_LINE.finditer(text)):
+        if number == _LINES:
+            raise EngineError(f"{source}: its answer has more than {_LINES:,} lines; is that the service it should be?")
+        yield match[0]
+
+
+def valid_text(text: str) -> str:
+    """The text, with a question mark for each character that no encoding has."""
+    return text if text.isascii() else text.encode(errors="replace").decode()
+
+
+def loaded(data: str | bytes) -> Any:
+    """The value of a text in JSON, whose texts are valid.
+
+    Raises :class:`ValueError`, also for more values than an answer has, or :class:`RecursionError`.
+    """
+    text = data if isinstance(data, str) else data.decode("utf-8-sig", errors="replace")
+    if sum(map(text.count, ",[{")) > _VALUES:
+        raise ValueError(f"it has more than {_VALUES:,} values")
+    value = json.loads(text)
+    if _SURROGATE.search(text):  # it may be a whole pair
+        value = json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
+    return value
+
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
 def checked(value: Any, shape: Shape, source: str) -> Any:
@@ -62,7 +120,7 @@ def checked(value: Any, shape: Shape, source: str) -> Any:
 def parsed(data: str | bytes, shape: Shape, source: str) -> Any:
     """The same of a text that should be JSON."""
     try:
-        value = json.loads(data)
+        value = loaded(data)
     except (ValueError, RecursionError) as error:
         text = data if isinstance(data, str) else data.decode(errors="replace")
         raise EngineError(f"{source} answers what is not JSON: {error}: {text[:80]!r}") from None
@@ -78,7 +136,7 @@ def understood(source: str) -> Iterator[None]:
         yield
     except KeyError as error:
         raise EngineError(f"{source} answers what makes no sense: an object has no {error}") from None
-    except (AttributeError, IndexError, TypeError, ValueError) as error:
+    except (AttributeError, IndexError, OverflowError, TypeError, ValueError) as error:
         if isinstance(error, SupercloudError):
             raise
         raise EngineError(f"{source} answers what makes no sense: {error}") from None
@@ -110,5 +168,9 @@ def _problems(value: Any, shape: Shape, path: str) -> Iterator[str]:
 
 
 def _problem(value: Any, wanted: str, path: str) -> str:
+    return f"{path or 'the answer'} is {_shown(value)}, not {wanted}"
+
+
+def _shown(value: Any) -> str:
     text = repr(value)
-    return f"{path or 'the answer'} is {text if len(text) <= 60 else text[:57] + '...'}, not {wanted}"
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -24,7 +24,7 @@ from ..spec.tenant import Limits
 from . import support
 from .arguments import check_job_and_place
 from .database import state_folder
-from .engine import ChecksReach, Depends, Engine, Finds, open_engine
+from .engine import ChecksReach, Depends, Engine, Finds, TakesTokens, open_engine
 from .epochs import launch_of
 from .fleet import Fleet
 from .futures import as_completed, wait
@@ -41,8 +41,8 @@ from .states import State
 from .store import Store, default_store
 from .submission import Submission
 
-__all__ = ["Job", "as_completed", "default_store", "get", "jobs", "open_engine", "prepare", "reconcile", "submit",
-           "wait"]  # fmt: skip
+__all__ = ["Job", "as_completed", "default_store", "get", "jobs", "name_address", "open_engine", "prepare",
+           "reconcile", "submit", "wait"]  # fmt: skip
 
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -91,6 +91,7 @@ def submit(
         record, _ = store.record(**whose, fleet=where.spec.name, held=True, awaited=awaited)
         return Job(record, store)
     connection = _connection(engine, where)
+    name_address(connection, store.folder)
     if isinstance(opened := open_engine(connection, store.folder), ChecksReach):
         opened.check_reach()
     known_there = _started_before(opened, key, store) if named else None
@@ -110,6 +111,13 @@ def submit(
         elif mine:
             hand_over(store, open_engine(connection, store.folder), record.id, submission)
     return Job(store.get(record.id), store)
+
+
+def name_address(connection: Connection, folder: Path) -> None:
+    """Take note that the user named this connection in a command or a call: see :class:`TakesTokens`."""
+    is_service = (connection.via or "").startswith("http")
+    if is_service and isinstance(engine := open_engine(connection, folder), TakesTokens):
+        engine.name_address()
 
 
 def _started_before(engine: Engine, key: str, store: Store) -> str | None:

@@ -31,10 +31,11 @@ class Limits:
     seconds: float
 
 
-ANSWER = Limits(2**30, 900)
-"""slurmrestd takes about 10 kB for a job and a controller may keep 100,000 of them; sacct takes about 300 bytes for
-each of a million tasks, and its database minutes to find them. Kubernetes gives 500 objects at a time, which etcd
-bounds by 1.5 MiB each."""
+ANSWER = Limits(2**27, 900)
+"""slurmrestd takes about 10 kB for a job, and a controller keeps 10,000 of them where its MaxJobCount is not raised;
+squeue and sacct take about 300 bytes for a job or task, and the database minutes to find them. Kubernetes gives 500
+objects at a time. What is read of an answer takes several times its memory: :mod:`.answers` bounds that by the number
+of its values."""
 
 LOOK = 30.0
 """Seconds that the broker waits for its clusters, all of them together, in each part of a look. Who has not answered

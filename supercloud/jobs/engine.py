@@ -23,8 +23,8 @@ if TYPE_CHECKING:  # a list of jobs must come quickly: it opens engines, and pla
     from ..spec.fleet import Connection
     from .placed import Placement
 
-__all__ = ["ENGINES", "ChecksReach", "Depends", "Engine", "Finds", "KeepsResults", "Recalls", "StreamsLogs", "Unsure",
-           "open_engine"]  # fmt: skip
+__all__ = ["ENGINES", "ChecksReach", "Depends", "Engine", "Finds", "KeepsResults", "Recalls", "StreamsLogs",
+           "TakesTokens", "Unsure", "open_engine"]  # fmt: skip
 
 ENGINES = {
     "fake": "supercloud.jobs.engines.fake:FakeEngine",
@@ -66,6 +66,16 @@ class ChecksReach(Protocol):
 
     def check_reach(self) -> None:
         """Raise :class:`EngineError` with how to reach it; called before a job is recorded for it."""
+
+
+@runtime_checkable
+class TakesTokens(Protocol):
+    """An engine with tokens of the user, some of which say no host that they are for."""
+
+    def name_address(self) -> None:
+        """Called where the user named the connection (in a command or a call, not in a file of a fleet): from now on
+        the tokens that say no host are for its address, and for no other.
+        """
 
 
 @runtime_checkable

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from ..errors import EngineError, InputError, StoreError, SupercloudError
 from ..spec.fleet import Connection
+from .answers import valid_text
 from .engine import Engine, Finds, Unsure, open_engine
 from .leases import has_run_out, renewed
 from .processes import ProcessId
@@ -23,7 +25,7 @@ def reconcile(
     """Ask every engine once about all its live jobs (or ``only`` some), and finish what a crash left half done.
 
     Engines that do not answer are returned as errors (and in ``silent`` by their connections); what is known about
-    their jobs stays as it was.
+    their jobs stays as it was. Whatever goes wrong with one of them, the others are asked.
     """
     problems: list[SupercloudError] = []
     groups: dict[str, list[JobRecord]] = {}
@@ -39,7 +41,18 @@ def reconcile(
             problems.append(error)
             if silent is not None and isinstance(error, EngineError):
                 silent[connection] = error
+        except Exception as error:  # a defect of an engine, or an answer that it does not check
+            problem = EngineError(f"{_place(records[0])} is left out: its engine failed with {type(error).__name__}: "
+                                  f"{valid_text(str(error))[:300]}; please report it")  # fmt: skip
+            problem.__cause__ = error
+            problems.append(problem)
+            if silent is not None:
+                silent[connection] = problem
     return problems
+
+
+def _place(record: JobRecord) -> str:
+    return f"{record.cluster or 'a cluster'} ({record.engine})"
 
 
 # What this process is in the middle of handing over, as folder and key. A job of which the store says that this process
@@ -62,6 +75,7 @@ def in_hand(store: Store, key: str) -> Iterator[None]:
 
 def hand_over(store: Store, engine: Engine, number: int, submission: Submission) -> None:
     """Submit a job that this process has recorded as SUBMITTING, and record what became of it."""
+    submission = replace(submission, recorded=store.get(number).recorded)
     with contextlib.ExitStack() as broken_off:  # interrupted, or unsure: it will be looked for
         broken_off.callback(store.leave, number)
         try:

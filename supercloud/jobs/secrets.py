@@ -14,7 +14,7 @@ from pathlib import Path
 from ..errors import EngineError, InputError
 from ..primitives.files import read_text
 
-__all__ = ["NAME", "VARIABLE", "DEFAULT", "values"]
+__all__ = ["NAME", "VARIABLE", "DEFAULT", "find", "folder", "values", "without_line_end"]
 
 VARIABLE = "SUPERCLOUD_SECRETS"
 DEFAULT = ".config/supercloud/secrets"
@@ -23,26 +23,44 @@ NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 
 def values(wanted: Mapping[str, str]) -> dict[str, str]:
     """Variable -> value for variable -> name of secret; raises :class:`EngineError` that names what is not there."""
-    try:
-        folder = Path(os.environ.get(VARIABLE) or Path.home() / DEFAULT)
-    except RuntimeError:
-        raise EngineError("where secrets lie is not known: neither HOME nor the password database names a home "
-                          f"folder; set {VARIABLE} to their folder") from None  # fmt: skip
     found = {}
     for variable, name in wanted.items():
         if not NAME.fullmatch(name):
             raise EngineError(f"{name!r} is no name of a secret: write letters, digits, dots, dashes and underscores")
-        path = folder / name
-        try:
-            mode = stat.S_IMODE(path.stat().st_mode)
-        except OSError:
-            raise EngineError(
-                f"there is no secret {path}; write it there, readable by its user only (chmod 600)"
-            ) from None
-        if mode & 0o077:
-            raise EngineError(f"the secret {path} can be read by others (mode {mode:o}); run: chmod 600 {path}")
-        try:
-            found[variable] = read_text(path).rstrip("\n")
-        except InputError as error:
-            raise EngineError(f"the secret {path} cannot be read: {error}") from None
+        if (value := find(name)) is None:
+            raise EngineError(f"there is no secret {folder() / name}; write it there, readable by its user only "
+                              "(chmod 600)")  # fmt: skip
+        found[variable] = value
     return found
+
+
+def folder() -> Path:
+    """Where the files of the secrets are. Raises :class:`EngineError` where no home folder is known."""
+    try:
+        return Path(os.environ.get(VARIABLE) or Path.home() / DEFAULT)
+    except RuntimeError:
+        raise EngineError("where secrets lie is not known: neither HOME nor the password database names a home "
+                          f"folder; set {VARIABLE} to their folder") from None  # fmt: skip
+
+
+def without_line_end(text: str) -> str:
+    """A text without the one line end that an editor or a command leaves behind it."""
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+def find(name: str) -> str | None:
+    """A secret without the line end of its file; None where there is none. ``name`` is that of a file.
+
+    Raises :class:`EngineError` where others may read it, or where it cannot be read.
+    """
+    path = folder() / name
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+    except OSError:
+        return None
+    if mode & 0o077:
+        raise EngineError(f"the secret {path} can be read by others (mode {mode:o}); run: chmod 600 {path}")
+    try:
+        return without_line_end(read_text(path))
+    except InputError as error:
+        raise EngineError(f"the secret {path} cannot be read: {error}") from None

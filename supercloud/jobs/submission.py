@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ..errors import EngineError
+from .answers import LARGEST_COUNT, LAST_TIME, is_number, valid_text
 from .states import State
 
 __all__ = ["Status", "Submission"]
@@ -25,6 +28,14 @@ class Submission:
     env: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str | int | float] = field(default_factory=dict)
     """What else the engine needs to know."""
+    recorded: float = 0.0
+    """When its job was recorded, in seconds since 1970: a key that was freed is used again by another job."""
+
+    @property
+    def digest(self) -> str:
+        """The same for what is submitted again for the same job, another one for whatever else has its key."""
+        whole = json.dumps([self.argv, self.stdin, sorted(self.env.items()), self.recorded])
+        return hashlib.sha256(whole.encode()).hexdigest()
 
     def __str__(self) -> str:
         lines = [f"# {name}: {value}" for name, value in sorted(self.settings.items())]
@@ -45,7 +56,7 @@ class Submission:
 
 @dataclass(frozen=True)
 class Status:
-    """What an engine says about a job."""
+    """What an engine says about a job. Raises :class:`EngineError` for a number that the job store does not hold."""
 
     state: State
     attempt: int = 0
@@ -56,6 +67,16 @@ class Status:
     started: float | None = None
     """Seconds since 1970, as are all times here."""
     ended: float | None = None
+
+    def __post_init__(self) -> None:
+        bounds = (("attempt", self.attempt, LARGEST_COUNT), ("exit code", self.exit_code, LARGEST_COUNT),
+                  ("start", self.started, LAST_TIME), ("end", self.ended, LAST_TIME))  # fmt: skip
+        for name, value, most in bounds:
+            if value is not None and not is_number(value, -most, most):
+                raise EngineError(f"an answer makes no sense: the {name} of a job is {value!r:.40}, not a number up to "
+                                  f"{most}")  # fmt: skip
+        if (text := valid_text(self.reason)) != self.reason:
+            object.__setattr__(self, "reason", text)
 
 
 def _shown(text: str) -> str:

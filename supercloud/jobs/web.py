@@ -21,7 +21,7 @@ from ..errors import EngineError
 from . import bounded
 from .bounded import ANSWER, Deadline, Limits
 
-__all__ = ["PROXY", "send", "warn_of_plain"]
+__all__ = ["PROXY", "header_value", "send", "warn_of_plain"]
 
 PROXY = "SUPERCLOUD_PROXY"
 """The address of a proxy that requests go through; the proxies of the environment are not used."""
@@ -101,6 +101,19 @@ def _connection(kind: type[http.client.HTTPConnection], deadline: Deadline, host
 
     made: http.client.HTTPConnection = Watched(host, **settings)
     return made
+
+
+def header_value(text: str, what: str) -> str:
+    """A text that can be the value of a header. Raises :class:`EngineError` for anything but printable ASCII.
+
+    The error names ``what`` it is and the place in it, not the text: it may be a credential, and a library that is
+    given such a value quotes it.
+    """
+    for place, character in enumerate(text, 1):
+        if not " " <= character <= "~":
+            raise EngineError(f"{what} has a character that no HTTP header may have, at place {place} of {len(text)}: "
+                              "write it anew, as one line of printable ASCII")  # fmt: skip
+    return text
 
 
 @cache

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from supercloud.errors import EngineError
 from supercloud.jobs import api
 from supercloud.jobs import reconcile as reconcile_module
 from supercloud.jobs.engine import Unsure
@@ -112,6 +113,29 @@ def test_an_engine_that_is_down_changes_nothing(
     monkeypatch.setattr(FakeEngine, "poll", down)
     assert [str(problem) for problem in reconcile(store)] == ["no answer"]
     assert store.get(held.id).state is State.RUNNING
+
+
+def test_an_engine_with_a_defect_keeps_no_other_from_being_looked_at(
+    job: Make, plan: Plan, store: Store, fake: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken(FakeEngine):
+        def poll(self, refs: object) -> object:  # type: ignore[override]
+            raise OverflowError("\ud800 is too large")
+
+    broken = Broken(api.Connection(engine="fake", via="ssh:broken"), store.folder / "broken")
+    real = reconcile_module.open_engine
+    monkeypatch.setattr(
+        reconcile_module, "open_engine", lambda there, folder: broken if there.via else real(there, folder)
+    )
+    odd = submit(job(["fake", "RUNNING"]), plan, store)
+    with store.writing() as database:
+        there = api.Connection(engine="fake", via="ssh:broken").model_dump_json(exclude_defaults=True)
+        database.execute("UPDATE jobs SET connection = ? WHERE id = ?", (there, odd.id))
+    good = api.submit(job(["fake", "RUNNING"]), plan, engine="fake", store=store, key="good")
+    silent: dict[str, EngineError] = {}
+    [problem] = reconcile(store, silent=silent)
+    assert "(fake) is left out: its engine failed with OverflowError: ? is too large" in str(problem)
+    assert list(silent) == [there] and store.get(good.id).state is State.RUNNING
 
 
 def test_one_question_for_many_jobs(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -91,6 +93,25 @@ def test_submitting_twice_makes_one(engine: KubernetesEngine, server: Memory, tm
     other = KubernetesEngine(Connection(engine="kubernetes"), tmp_path / "elsewhere", server).submit(prepared(engine))
     assert one == other and len(server.objects) == 1
     assert engine.submit(prepared(engine, "k2")) != one
+
+
+def test_an_object_of_another_job_is_not_taken_for_ours(engine: KubernetesEngine, server: Memory) -> None:
+    monday = prepared(engine, command=["monday"])
+    ref = engine.submit(monday)
+    for other in (prepared(engine, command=["tuesday"]), replace(monday, recorded=1.7e9)):
+        with pytest.raises(
+            EngineError, match="is there already, for another job.*kubectl delete --namespace llm jobsets"
+        ):
+            engine.submit(other)
+        assert engine.find(["k"], time.time()) == {"k": None}, "what is there is not ours"
+    assert engine.submit(monday) == ref and engine.find(["k"], time.time()) == {"k": ref}
+    [there] = server.objects.values()
+    del there["metadata"]["annotations"]  # somebody else's
+    with pytest.raises(EngineError, match="for another job"):
+        engine.submit(monday)
+    engine.submit(prepared(engine, "array", array=2))
+    with pytest.raises(EngineError, match="for another job"):
+        engine.submit(prepared(engine, "array", array=2, command=["tuesday"]))
 
 
 def test_an_array_is_an_object_a_task(engine: KubernetesEngine, server: Memory) -> None:

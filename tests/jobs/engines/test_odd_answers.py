@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import copy
+import getpass
 import http.server
 import json
 import logging
 import random
 import threading
+import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,11 +19,15 @@ from typing import Any
 import pytest
 
 from supercloud.errors import EngineError
-from supercloud.jobs import api, web
+from supercloud.jobs import answers, api, web
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
-from supercloud.jobs.engines.slurm import nodes
+from supercloud.jobs.engines.slurm import nodes, texts, tokens
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
+from supercloud.jobs.reconcile import reconcile
+from supercloud.jobs.states import State
 from supercloud.jobs.store import Store
+from supercloud.jobs.submission import Status
+from supercloud.plan.kubernetes.names import STARTS
 from supercloud.plan.model import Plan
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
@@ -67,6 +74,7 @@ def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     Server.body, Server.code, Server.location, Server.short, Server.seen = b"{}", 200, "", False, []
     monkeypatch.setenv("SLURM_JWT", "secret")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    monkeypatch.setenv(tokens.ADDRESS, f"http://127.0.0.1:{server.server_port}")
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
@@ -148,6 +156,127 @@ def test_odd_answers_of_kubernetes(body: bytes, tmp_path: Path) -> None:
     assert "GET /api" in ask(engine.nodes) or not body.startswith((b"[", b"1", b'"', b"<"))
 
 
+HUGE = 10**30
+ODD_JOBS: list[dict[str, Any]] = [
+    {"restart_cnt": HUGE}, {"restart_cnt": 1e30}, {"restart_cnt": "9" * 26}, {"restart_cnt": -1},
+    {"job_state": ["FAILED"], "exit_code": {"return_code": {"set": True, "number": HUGE}, "signal": {}}},
+    {"job_state": ["FAILED"], "exit_code": {"return_code": 1, "signal": {"id": HUGE}}},
+    {"job_state": ["FAILED"], "exit_code": HUGE}, {"job_state": ["FAILED"], "exit_code": "9" * 26},
+    {"job_state": ["FAILED"], "exit_code": "9" * 5000},
+    {"job_state": ["COMPLETED"], "end_time": 1e300}, {"job_state": ["COMPLETED"], "end_time": HUGE},
+    {"start_time": -1e18}, {"start_time": 10**15}, {"job_id": HUGE}, {"array": {"job_id": "x"}}, {"job_id": 7.5},
+    {"job_state": ["PENDING"], "state_reason": "\ud800x"}, {"job_state": ["\ud800x"]}, {"comment": "supercloud:\udfff"},
+    {"job_state": ["PENDING"], "state_reason": "\udce4 \U0001f600"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD_JOBS, ids=range(len(ODD_JOBS)))
+def test_numbers_and_texts_beyond_the_store_are_an_error_or_made_valid(
+    address: str, plan: Plan, store: Store, odd: dict[str, Any]
+) -> None:
+    Server.body = b'{"job_id": 7, "errors": []}'
+    job = JobSpec.model_validate({"name": "job", "command": ["true"]})
+    held = api.submit(job, plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
+    fine = {
+        "job_id": 7,
+        "job_state": ["RUNNING"],
+        "comment": "supercloud:k",
+        "state_reason": "None",
+        "user_name": getpass.getuser(),
+    }
+    Server.body = json.dumps({"jobs": [fine | odd], "errors": []}).encode()
+    problems = "".join(map(str, reconcile(store)))
+    assert not problems or (address in problems and "makes no sense" in problems) or "not a whole number" in problems
+    record = store.get(held.id)
+    "".join([problems, record.reason, *(event.note for event in held.history())]).encode()
+    assert record.seconds() < 1e12 and record.tries < 2**33
+
+
+def test_an_answer_with_more_values_than_memory_holds_is_an_error(address: str, tmp_path: Path) -> None:
+    """24 MiB of empty lists took 638 MiB; what is counted before it is read takes nothing."""
+    Server.body = b'{"jobs":[],"x":[' + b"[]," * 2_100_000 + b"[]]}"
+    engine = SlurmEngine(Connection(engine="slurm", via=address), tmp_path)
+    tracemalloc.start()
+    try:
+        assert "more than 4,000,000 values" in ask(lambda: engine.poll(["7"]))
+        assert tracemalloc.get_traced_memory()[1] < 8 * len(Server.body)
+    finally:
+        tracemalloc.stop()
+
+
+def test_lines_of_commands_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "_LINES", 3)
+    assert list(answers.lines_of("a\n\nb\u2028c\nd", "squeue")) == ["a", "b\u2028c", "d"]
+    for read in (
+        texts.queued,
+        texts.accounted,
+        texts.found,
+        nodes.ends,
+        nodes.waiting,
+        lambda text: [*nodes.nodes(text, {})],
+    ):
+        with pytest.raises(EngineError, match="its answer has more than 3 lines"):
+            read("x\n" * 4)
+
+
+def test_a_number_that_is_not_set_may_be_any(address: str, tmp_path: Path) -> None:
+    unset = {"set": False, "infinite": True, "number": 2**64 - 1}
+    Server.body = json.dumps({"jobs": [{"job_id": 7, "job_state": ["RUNNING"], "comment": "supercloud:k",
+                                        "start_time": unset, "end_time": unset,
+                                        "user_name": getpass.getuser()}]}).encode()  # fmt: skip
+    engine = SlurmEngine(Connection(engine="slurm", via=address), tmp_path)
+    assert engine.poll(["7"])["7"].state is State.RUNNING
+
+
+@pytest.mark.parametrize("nodes", [{"alloc_cpus": HUGE}, {"tres_used": "gres/gpu=" + "9" * 5000, "tres": "gres/gpu=8"}])
+def test_a_node_that_counts_beyond_reason_is_an_error(address: str, tmp_path: Path, nodes: dict[str, Any]) -> None:
+    Server.body = json.dumps({"nodes": [{"name": "a", "state": ["IDLE"]} | nodes]}).encode()
+    assert ask(SlurmEngine(Connection(engine="slurm", via=address), tmp_path).nodes)
+
+
+ODD_OBJECTS: list[dict[str, Any]] = [
+    {"status": {"restarts": HUGE}}, {"status": {"restarts": "9" * 26}},
+    {"metadata": {"annotations": {STARTS: "9" * 26}}}, {"metadata": {"annotations": {STARTS: "9" * 5000}}},
+    {"metadata": {"deletionTimestamp": "0001-01-01T00:00:00"}},
+    {"status": {"conditions": [{"type": "Failed", "status": "True", "message": "failed with exit code " + "9" * 26}]}},
+    {"status": {"conditions": [{"type": "Failed", "status": "True", "message": "\ud800x"}]}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD_OBJECTS, ids=range(len(ODD_OBJECTS)))
+def test_numbers_and_texts_of_kubernetes_are_an_error_or_made_valid(tmp_path: Path, odd: dict[str, Any]) -> None:
+    class Odd:
+        def send(self, method: str, path: str, data: bytes | None, kind: str) -> tuple[int, bytes]:
+            item = {"spec": {"replicatedJobs": []}, **odd}
+            item["metadata"] = {"name": "a", "uid": "u", "labels": {}, **odd.get("metadata", {})}
+            return 200, json.dumps({"items": [item] if "/jobsets" in path else []}).encode()
+
+    engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path, Odd())
+    try:
+        found = engine.poll(["jobset/llm/a/1"])["jobset/llm/a/1"]
+    except EngineError as error:
+        assert "makes no sense" in str(error)
+    else:
+        assert found.attempt < 2**33 and (found.exit_code or 0) < 2**32
+        found.reason.encode()
+
+
+def test_a_refusal_of_kubernetes_is_valid_text(tmp_path: Path) -> None:
+    class Refuses:
+        def send(self, method: str, path: str, data: bytes | None, kind: str) -> tuple[int, bytes]:
+            return 403, b'{"reason": "Forbidden", "message": "\\ud800x"}'
+
+    said = ask(KubernetesEngine(Connection(engine="kubernetes"), tmp_path, Refuses()).nodes)
+    assert said.encode() == b"?x"
+
+
+def test_a_status_has_numbers_that_the_store_holds() -> None:
+    for odd in ({"attempt": HUGE}, {"exit_code": -HUGE}, {"started": 1e300}, {"ended": float("nan")}):
+        with pytest.raises(EngineError, match="the (attempt|exit code|start|end) of a job is"):
+            Status(State.FAILED, **odd)  # type: ignore[arg-type]
+    assert Status(State.FAILED, reason="\ud800x\U0001f600").reason == "?x\U0001f600"
+
+
 def test_odd_answers_of_commands() -> None:
     with pytest.raises(EngineError, match="CPUAlloc of a is 'x'"):
         list(nodes.nodes("NodeName=a CPUAlloc=x State=IDLE", {}))
@@ -155,6 +284,18 @@ def test_odd_answers_of_commands() -> None:
         nodes.ends("5|a-[x-y]")
     with pytest.raises(EngineError, match="no list of nodes"):
         nodes.ends("5|a-[0-99999999999999999999]")
+    for folded in ("a[1-99999999999999999]", "a[1-4194305]", "a[1-3],b[7,1-4194302]"):
+        with pytest.raises(EngineError, match="brings the nodes of jobs beyond 4,194,304"):
+            collections.deque(nodes.hosts_of(folded), maxlen=0)
+    with pytest.raises(EngineError, match="brings the nodes of jobs beyond"):
+        nodes.ends("5|a[1-3]\n5|b[1-4194302]\n")
+    assert list(nodes.hosts_of("a[3-1],b[08-10]")) == ["b08", "b09", "b10"]
+    with pytest.raises(EngineError, match="the end of a job is '9"):
+        nodes.ends(f"{'9' * 400}|a")
+    with pytest.raises(EngineError, match="the nodes of a job in batch is"):
+        nodes.waiting(f"batch|{'9' * 26}|Resources")
+    with pytest.raises(EngineError, match="gres/gpu of a node is"):
+        list(nodes.nodes(f"NodeName=a CfgTRES=gres/gpu=8 AllocTRES=gres/gpu={'9' * 5000} State=IDLE", {}))
 
 
 @pytest.mark.parametrize("key", ["checkpoint", "ssh", "ref", "lock", "log", "runs", "queue.db"])

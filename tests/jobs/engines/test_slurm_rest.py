@@ -6,6 +6,8 @@ import base64
 import contextlib
 import http.server
 import json
+import os
+import pwd
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +19,7 @@ import pytest
 
 from supercloud.errors import EngineError
 from supercloud.jobs.engine import Unsure
-from supercloud.jobs.engines.slurm import bodies, commands, rest
+from supercloud.jobs.engines.slurm import bodies, commands, rest, tokens
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.placement import Placement
 from supercloud.jobs.states import State
@@ -39,7 +41,7 @@ def recorded(name: str, release: str = "26.05") -> Any:
 
 def by_name(jobs: list[dict[str, Any]]) -> dict[str, str]:
     """Name of a job -> its id, or that of its array."""
-    return {job["name"]: bodies._id(job) for job in jobs}
+    return {job["name"]: bodies.id_of(job) for job in jobs}
 
 
 @RELEASES
@@ -107,9 +109,9 @@ def test_the_users_name_goes_with_the_token(monkeypatch: pytest.MonkeyPatch) -> 
         return f"e30.{base64.urlsafe_b64encode(json.dumps(payload).encode()).decode().rstrip('=')}.x"
 
     monkeypatch.setenv("LOGNAME", "ada")
-    assert rest.user_of(token({"exp": 1, "sun": "grace"})) == "grace"
+    assert tokens.user_of(token({"exp": 1, "sun": "grace"})) == "grace"
     for odd in ("secret", "a.%%.c", token([]), token({"sun": 7}), token({"sun": "x\r\nHost: y"}), token({})):
-        assert rest.user_of(odd) == "ada"
+        assert tokens.user_of(odd) == "ada"
 
 
 def test_times_are_counted_from_now(job: Make) -> None:
@@ -125,9 +127,11 @@ class Server(http.server.BaseHTTPRequestHandler):
 
     jobs: dict[int, dict[str, Any]] = {}
     formats = ("v0.0.42", "v0.0.41")
-    refuse = hang = is_expired = False
+    refuse = hang = is_expired = complains = stuck = False
+    held: list[bool] = []
     accounting = True
-    said: str = ""  # by the accounts, beside an empty list
+    said: str = ""  # by the accounts, beside their list
+    accounted: list[dict[str, Any]] = []
 
     def log_message(self, *_: Any) -> None:
         pass
@@ -151,23 +155,43 @@ class Server(http.server.BaseHTTPRequestHandler):
         elif what == "ping":
             self.answer(200, {"errors": []})
         elif service == "slurmdb" and Server.accounting:
-            self.answer(200, {"jobs": [], "errors": [{"description": self.said}] if self.said else []})
+            self.answer(200, {"jobs": self.accounted, "errors": [{"description": self.said}] if self.said else []})
         elif service == "slurmdb":
             self.answer(500, {"errors": [{"error": "Slurm accounting storage is disabled"}]})
         else:
             self.answer(200, {"jobs": list(self.jobs.values())})
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["job"]
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path.rpartition("/")[2].isdigit():
+            self.hold(int(self.path.rpartition("/")[2]), body["hold"])
+            return
+        body = body["job"]
         if Server.refuse:
             self.answer(500, recorded("refused"))
             return
         number = len(self.jobs) + 1
         self.jobs[number] = {"job_id": number, "comment": body["comment"], "job_state": ["RUNNING"],
+                             "user_name": self.headers["X-SLURM-USER-NAME"],
                              "restart_cnt": {"set": True, "number": 0}}  # fmt: skip
         if Server.hang:
             time.sleep(0.5)
         self.answer(200, {"job_id": number, "errors": []})
+
+    def hold(self, number: int, hold: bool) -> None:
+        """Of an array what waits; 22.05 answers with an error where something of it runs."""
+        Server.held.append(hold)
+        if Server.stuck and not hold:
+            self.answer(500, {"errors": [{"description": "Unable to contact slurm controller"}]})
+            return
+        tasks = [job for job in self.jobs.values() if number in (job["job_id"], job.get("array_job_id"))]
+        for task in tasks:
+            if task["job_state"] == ["PENDING"]:
+                task["state_reason"] = "JobHeldUser" if hold else "Resources"
+        if Server.complains and any(task["job_state"] != ["PENDING"] for task in tasks):
+            self.answer(500, {"errors": [{"description": "job array update failed"}]})
+            return
+        self.answer(200, {"errors": []})
 
     def do_DELETE(self) -> None:
         number = int(self.path.rsplit("/", 1)[1])
@@ -181,9 +205,12 @@ class Server(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlurmEngine]:
     Server.jobs, Server.refuse, Server.hang, Server.accounting, Server.said = {}, False, False, True, ""
-    Server.is_expired = False
+    Server.is_expired, Server.accounted, Server.held = False, [], []
+    Server.complains = Server.stuck = False
+    monkeypatch.setenv("LOGNAME", pwd.getpwuid(os.getuid()).pw_name)
     monkeypatch.setenv("SLURM_JWT", "secret")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    monkeypatch.setenv(tokens.ADDRESS, f"http://127.0.0.1:{server.server_port}")
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield SlurmEngine(Connection(engine="slurm", via=f"http://127.0.0.1:{server.server_port}"), tmp_path)
@@ -204,6 +231,51 @@ def test_a_job_is_taken_found_seen_and_ended(engine: SlurmEngine, job: Make) -> 
     engine.cancel("99")
     assert engine.poll([ref])[ref].state is State.CANCELLED
     assert engine.read_log("k", 0) == b""
+
+
+def test_jobs_of_other_users_are_never_taken_for_ours(engine: SlurmEngine, job: Make) -> None:
+    mallory = {"job_id": 666, "comment": "supercloud:nightly", "job_state": ["RUNNING"], "user_name": "mallory"}
+    Server.jobs = {666: mallory}
+    assert engine.find(["nightly"], time.time()) == {"nightly": None}
+    Server.accounted = [{"job_id": 666, "user": "mallory", "submit_line": "sbatch --comment=supercloud:nightly",
+                         "state": {"current": ["COMPLETED"]}}]  # fmt: skip
+    assert engine.find(["nightly"], time.time() - 9999) == {"nightly": None}
+    assert engine.poll(["666"]) == {}, "nor is its number, should Slurm count from the beginning again"
+    ref = engine.submit(engine.prepare(job(), AT, "nightly"))
+    assert engine.find(["nightly"], time.time()) == {"nightly": ref} and ref != "666"
+
+
+def test_a_job_without_the_name_of_its_user_is_told_by_the_number(engine: SlurmEngine) -> None:
+    ours = {"comment": "supercloud:k", "job_state": ["RUNNING"], "user_name": None, "user_id": os.getuid()}
+    Server.jobs = {1: {**ours, "job_id": 1, "user_id": os.getuid() + 1}, 2: {**ours, "job_id": 2}}
+    assert engine.find(["k"], time.time()) == {"k": "2"}
+    del Server.jobs[1]["user_id"]
+    with pytest.raises(EngineError, match="http://127.*does not say whose job 1 is"):
+        engine.find(["k"], time.time())
+
+
+def array_of(*states: str) -> dict[int, dict[str, Any]]:
+    """The tasks of an array with the id 7, as the service lists them."""
+    user = pwd.getpwuid(os.getuid()).pw_name
+    like = {"array_job_id": 7, "comment": "supercloud:k", "state_reason": "Resources", "user_name": user}
+    return {7 + number: {**like, "job_id": 7 + number, "job_state": [state]} for number, state in enumerate(states)}
+
+
+@pytest.mark.parametrize("complains", [False, True])
+def test_the_rest_of_an_array_that_has_begun_is_released(engine: SlurmEngine, complains: bool) -> None:
+    Server.complains, Server.jobs = complains, array_of("PENDING", "RUNNING", "PENDING")
+    engine.recall("7/3")
+    assert Server.held == [True, False]
+    assert [job["state_reason"] for job in Server.jobs.values()] == ["Resources"] * 3
+    Server.jobs = array_of("PENDING", "PENDING")
+    engine.recall("7/2")
+    assert Server.jobs[7]["job_state"] == ["CANCELLED"] and Server.held == [True, False, True]
+
+
+def test_what_is_not_released_is_an_error_with_what_to_do(engine: SlurmEngine) -> None:
+    Server.stuck, Server.jobs = True, array_of("PENDING", "RUNNING")
+    with pytest.raises(EngineError, match="job 7 was held to take it back.*contact slurm.*scontrol release 7"):
+        engine.recall("7/2")
 
 
 def test_an_error_of_the_accounts_is_not_an_empty_list(engine: SlurmEngine) -> None:
@@ -233,23 +305,9 @@ def test_silence_is_not_a_refusal(engine: SlurmEngine, job: Make, monkeypatch: p
 
 def test_nobody_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_JWT", "secret")
+    monkeypatch.setenv(tokens.ADDRESS, "http://127.0.0.1:1")
     with pytest.raises(EngineError, match="is not reached"):
         SlurmEngine(Connection(engine="slurm", via="http://127.0.0.1:1"), tmp_path).poll(["1"])
-
-
-def test_without_a_token_it_is_said_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("SLURM_JWT", raising=False)
-    monkeypatch.setenv("SUPERCLOUD_SECRETS", str(tmp_path))
-    engine = SlurmEngine(Connection(engine="slurm", via="http://127.0.0.1:1"), tmp_path)
-    with pytest.raises(EngineError, match="scontrol token.*SLURM_JWT.*there is no secret .*slurm-jwt.*chmod 600"):
-        engine.check_reach()
-    secret = tmp_path / "slurm-jwt"
-    secret.write_text("token\n")
-    secret.chmod(0o640)
-    with pytest.raises(EngineError, match="scontrol token.*can be read by others.*chmod 600"):
-        engine.check_reach()
-    secret.chmod(0o600)
-    assert rest.token() == "token"
 
 
 def test_a_refused_token_is_said_how_to_replace(engine: SlurmEngine) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,10 +20,17 @@ from hypothesis import strategies as st
 from jobs.engines.test_slurm_commands import NASTY
 
 from supercloud.errors import EngineError
+from supercloud.jobs import api
 from supercloud.jobs.engine import Unsure
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.runner import Answer, Ssh
 from supercloud.jobs.placement import Placement
+from supercloud.jobs.reconcile import reconcile
+from supercloud.jobs.states import State
+from supercloud.jobs.store import Store
+from supercloud.jobs.submission import Status
+from supercloud.jobs.upkeep import prune
+from supercloud.plan.model import Plan
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 
@@ -93,6 +102,60 @@ def test_a_key_is_submitted_once_whatever_happens(home: Path, tmp_path: Path, jo
     assert far.submit(prepared) == far.submit(prepared) == "41"
     assert far.find(["k", "other"], time.time()) == {"k": "41", "other": None}
     assert (home / "submitted").read_text().count("\n") == 1
+
+
+def test_a_key_that_was_used_for_another_job_is_refused(home: Path, tmp_path: Path, job: Make) -> None:
+    far = engine(tmp_path)
+    far.submit(monday := far.prepare(job(["monday"]), AT, "nightly"))
+    tuesday = far.prepare(job(["tuesday"]), AT, "nightly")
+    longer = far.prepare(job(["monday"], time_limit="2 h"), AT, "nightly")
+    later = replace(monday, recorded=1.7e9)  # the same job again, after its store had forgotten the first
+    for other in (tuesday, longer, later):
+        with pytest.raises(
+            EngineError, match="'nightly' belongs to Slurm job 41 on login.*another key.*remove"
+        ) as caught:
+            far.submit(other)
+        assert not isinstance(caught.value, Unsure)
+    assert far.submit(monday) == "41" and (home / "submitted").read_text().count("\n") == 1
+    shutil.rmtree(home / ".supercloud/slurm/nightly")
+    assert far.submit(tuesday) == "42" and (home / "got").read_text() == tuesday.stdin
+
+
+def test_a_key_that_prune_has_freed_never_shows_the_result_of_the_job_before(
+    home: Path, plan: Plan, store: Store, job: Make
+) -> None:
+    there = Connection(engine="slurm", via="ssh:login")
+    first = api.submit(job(["monday"]), plan, engine=there, key="nightly", store=store)
+    store.observe({first.id: Status(State.COMPLETED, 1, "", 0, 1.0, 2.0)})
+    assert prune(store, before=3.0) == 1
+    for command in ("tuesday", "monday"):
+        with pytest.raises(EngineError, match="belongs to Slurm job 41"):
+            api.submit(job([command]), plan, engine=there, key="nightly", store=store)
+        [record] = store.select()
+        assert record.state is State.FAILED and record.ref is None
+        prune(store, before=time.time() + 1)
+
+
+def test_a_job_is_not_found_under_the_id_of_one_that_had_its_key_before(
+    home: Path, tmp_path: Path, plan: Plan, store: Store, job: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The submitter dies before anything is sent: what the key has there, also in the queue, is the job of before."""
+    there = Connection(engine="slurm", via="ssh:login")
+    first = api.submit(job(["monday"]), plan, engine=there, key="nightly", store=store)
+    store.observe({first.id: Status(State.COMPLETED, 1, "", 0, 1.0, 2.0)})
+    prune(store, before=3.0)
+    (tmp_path / "bin/squeue").write_text("#!/bin/sh\necho '41|COMPLETED|None|0|0|1|2|supercloud:nightly|'\n")
+
+    def dies(self: SlurmEngine, submission: object) -> str:
+        raise Unsure("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SlurmEngine, "submit", dies)
+        with pytest.raises(Unsure):
+            api.submit(job(["tuesday"]), plan, engine=there, key="nightly", store=store)
+    assert "belongs to Slurm job 41" in "".join(map(str, reconcile(store)))
+    [record] = store.select()
+    assert record.state is State.FAILED and record.ref is None
 
 
 def test_a_script_that_does_not_arrive_whole_is_not_submitted(home: Path, tmp_path: Path, job: Make) -> None:

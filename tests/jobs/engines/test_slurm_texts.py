@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from supercloud.errors import EngineError
 from supercloud.jobs.engines.slurm import texts
 from supercloud.jobs.engines.slurm.commands import found_in_accounting, in_accounting, in_queue
 from supercloud.jobs.engines.slurm.reasons import refusal, sentence
@@ -140,3 +141,23 @@ def test_states_that_are_hard_to_bring_about(state: str, ours: State) -> None:
 ])  # fmt: skip
 def test_exit_codes(code: str, state: str, ours: int | None) -> None:
     assert texts.accounted(f"5|{state}|{code}|1|2|None")["5"][0].exit_code == ours
+
+
+ROW = "7|RUNNING|None|{}|0|1700000000|N/A|supercloud:k|\n"
+
+
+def test_numbers_that_no_counter_holds_are_an_error() -> None:
+    assert texts.queued(ROW.format("3"))["7"][0].attempt == 4
+    for restarts in ("9" * 26, "4294967296", "\u00b2"):
+        with pytest.raises(EngineError, match="RestartCnt of job 7 is .*, not a whole number up to 4294967295"):
+            texts.queued(ROW.format(restarts))
+    for code in ("9" * 26, "1:" + "9" * 26, "9" * 5000):
+        with pytest.raises(EngineError, match="an exit code is"):
+            texts.accounted(f"7|FAILED|{code}|1|2|")
+    for time in ("9" * 26, "9" * 400):
+        with pytest.raises(EngineError, match="a time is"):
+            texts.accounted(f"7|FAILED|0:0|1|{time}|")
+    with pytest.raises(EngineError, match="MinJobAge is"):
+        texts.min_job_age(f"MinJobAge = {'9' * 400} sec")
+    assert texts.submitted("9" * 40) is None and texts.found(f"{'9' * 40}|supercloud:k") == {}
+    assert texts.queued("\u00b2" + ROW[1:]) == {}

@@ -20,7 +20,7 @@ def jobs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     slurm: Slurm = request.getfixturevalue(request.param)
     with cluster_lab(slurm, tmp_path_factory.mktemp("rest")) as lab:
         start_rest(lab)
-        yield Jobs(lab, {"SLURM_JWT": token_of(lab)})
+        yield Jobs(lab, {"SLURM_JWT": token_of(lab), "SUPERCLOUD_SLURM_ADDRESS": URL})
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from urllib.parse import urlencode
 
 from ....errors import EngineError
-from ...answers import parsed
+from ...answers import loaded, parsed
 from ...engine import Unsure
 from . import connection, shapes
 
@@ -158,9 +158,9 @@ class Api:
 
 def _refusal(status: int, data: bytes) -> Refusal:
     try:
-        said = json.loads(data)
+        said = loaded(data)
         reason, message = str(said.get("reason", "")), str(said.get("message", ""))
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         reason, message = "", data.decode(errors="replace").strip()
     if status == 401:
         message = f"it does not know you: {message}; try: kubectl auth whoami"

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ....errors import EngineError
-from ... import bounded
+from ... import bounded, web
 from ...bounded import ANSWER, Deadline, Limits
 from ...engine import Unsure
 
@@ -30,6 +30,8 @@ def send(pools: Any, method: str, url: str, body: bytes | None, headers: Mapping
     """
     from urllib3.exceptions import HTTPError, NewConnectionError
 
+    headers = {name: web.header_value(value, f"the header {name} that the kubeconfig says")
+               for name, value in headers.items()}  # fmt: skip
     host = "{0.scheme}://{0.netloc}".format(urlsplit(url))
     with Deadline(limits.seconds) as deadline:
         _watch(pools.connection_from_url(url), deadline)

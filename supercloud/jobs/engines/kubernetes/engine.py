@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from ....catalog import Catalog
 from ....errors import EngineError
-from ....plan.kubernetes.names import JOB
+from ....plan.kubernetes.names import DIGEST, JOB
 from ....spec import JobSpec
 from ....spec.fleet import Connection
 from ...answers import understood
@@ -89,7 +89,8 @@ class KubernetesEngine:
         meta = body["metadata"]
         word, kind = by_api(body["apiVersion"])
         ref = Ref(word, meta["namespace"], meta["name"], int(time.time()), int(submission.settings.get("array", 0)))
-        self._notes.write(submission.key, ref)
+        meta.setdefault("annotations", {})[DIGEST] = submission.digest
+        self._notes.write(submission.key, ref, submission.digest)
         path = kind.path(ref.namespace)
         bodies = [task(copy.deepcopy(body), number, name) for number, name in ref.each()] if ref.tasks else [body]
         if len(bodies) == 1:
@@ -104,7 +105,15 @@ class KubernetesEngine:
             return self.api.post(path, body)
         except Refusal as refusal:
             if refusal.reason == "AlreadyExists":
-                return self.api.get(f"{path}/{name}")
+                there = self.api.get(f"{path}/{name}")
+                if _digest(there) != body["metadata"]["annotations"][DIGEST]:
+                    kind = f"{path.rpartition('/')[2]}.{body['apiVersion'].partition('/')[0]}"
+                    raise EngineError(
+                        f"{name} in namespace {namespace} is there already, for another job: one that had the same key "
+                        "before, or somebody else's; take another key, or, once it has ended, run: "
+                        f"kubectl delete --namespace {namespace} {kind} {name}"
+                    ) from None
+                return there
             hint = ""
             if refusal.code == 404:
                 hint = f"; is there a namespace {namespace}? set tenant to one of the cluster"
@@ -119,7 +128,7 @@ class KubernetesEngine:
         for key in keys:
             ref = self._notes.read(key)
             there = self._there(ref) if ref else None
-            if ref and there:
+            if ref and there and _digest(there) == (self._notes.digest(key) or _digest(there)):
                 found[key] = str(ref.since(_created(there)))
             elif ref is None or time.time() - since < KEPT:  # it would still be there, even if it had ended
                 found[key] = None
@@ -259,6 +268,11 @@ def _together(ref: Ref, known: Mapping[str, Status]) -> Status | None:
     if len(tasks) < len(ref.objects) and time.time() - ref.created < KEPT:
         tasks += [_DELETED] * (len(ref.objects) - len(tasks))
     return combined(tasks, max(1, ref.tasks))
+
+
+def _digest(there: Json) -> str:
+    """Which submission an object was made for."""
+    return str((there["metadata"].get("annotations") or {}).get(DIGEST, ""))
 
 
 def _created(there: Json) -> int:

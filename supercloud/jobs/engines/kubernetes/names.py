@@ -71,18 +71,27 @@ class Notes:
         """What is kept of a job."""
         return self._folder / key
 
-    def write(self, key: str, ref: Ref) -> None:
-        """Remember it; whoever dies meanwhile leaves nothing half written."""
+    def write(self, key: str, ref: Ref, digest: str) -> None:
+        """Remember it, with the digest of its submission; whoever dies meanwhile leaves nothing half written."""
         place = self.folder(key)
         make_folder(self._folder)
         make_folder(place)
         new = place / "ref.new"
-        new.write_text(str(ref))
+        new.write_text(f"{ref}\n{digest}\n")
         new.replace(place / "ref")
 
     def read(self, key: str) -> Ref | None:
         """None where it was never sent."""
+        return Ref.parse(self._lines(key)[0])
+
+    def digest(self, key: str) -> str:
+        """That of the submission that was sent; empty where none was written."""
+        return self._lines(key)[1]
+
+    def _lines(self, key: str) -> tuple[str, str]:
         try:
-            return Ref.parse((self.folder(key) / "ref").read_text())
+            lines = (self.folder(key) / "ref").read_text().splitlines()
         except FileNotFoundError:
-            return None
+            lines = []
+        first, second, *_ = *lines, "", ""
+        return first, second

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...answers import ANY, BOOLEAN, NAMES, NUMBER, OBJECT, TEXT, Kind, Needed, Shape
+from ...answers import ANY, BOOLEAN, NAMES, OBJECT, TEXT, Kind, Needed, Shape, is_number
 
 __all__ = ["ANSWER"]
 
-_COUNT = Kind("a number", lambda value: NUMBER.fits(value) or (isinstance(value, str) and value.isdecimal()))
+_LARGEST = 2**31 - 1
+"""Of what objects count: exit codes, restarts, replicas. The types of their fields have 32 bits with a sign."""
+_NUMBER = Kind("a number of 32 bits", lambda value: is_number(value, -_LARGEST, _LARGEST))
+_COUNT = Kind("a number of 32 bits", lambda value: _NUMBER.fits(value) or (
+    isinstance(value, str) and value.isdecimal() and len(value) <= 10 and int(value) <= _LARGEST))  # fmt: skip
 _META: dict[str, Shape] = {
     "name": TEXT, "uid": TEXT, "resourceVersion": TEXT, "labels": NAMES, "annotations": NAMES,
     "creationTimestamp": TEXT, "deletionTimestamp": TEXT, "continue": TEXT,
@@ -17,17 +21,18 @@ _SPEC: dict[str, Any] = {
     "nodeName": TEXT, "nodeSelector": NAMES, "unschedulable": BOOLEAN, "suspend": BOOLEAN, "active": BOOLEAN,
     "taints": [{"key": Needed(TEXT), "effect": Needed(TEXT)}],
     "containers": [{"resources": {"limits": OBJECT}}],
-    "podSets": [{"template": Needed(OBJECT), "count": NUMBER}],
-    "tasks": [{"template": Needed(OBJECT), "replicas": NUMBER}],
+    "podSets": [{"template": Needed(OBJECT), "count": _NUMBER}],
+    "tasks": [{"template": Needed(OBJECT), "replicas": _NUMBER}],
     "replicatedJobs": [{"template": Needed(OBJECT)}],
+    "maxRetry": _COUNT,
 }  # fmt: skip
 _STATUS: dict[str, Any] = {
     # jobs of Volcano have conditions with a status only
     "conditions": [{"type": TEXT, "status": Needed(TEXT), "lastTransitionTime": TEXT}],
-    "containerStatuses": [{"state": {"terminated": {"exitCode": Needed(NUMBER)}}}],
-    "replicatedJobsStatus": [{"ready": NUMBER, "succeeded": NUMBER, "active": NUMBER}],
-    "schedulingStats": {"evictions": [{"count": NUMBER}]},
-    "startTime": TEXT, "reason": TEXT, "restarts": _COUNT,
+    "containerStatuses": [{"state": {"terminated": {"exitCode": Needed(_NUMBER)}}}],
+    "replicatedJobsStatus": [{"ready": _NUMBER, "succeeded": _NUMBER, "active": _NUMBER}],
+    "schedulingStats": {"evictions": [{"count": _NUMBER}]},
+    "startTime": TEXT, "reason": TEXT, "restarts": _COUNT, "retryCount": _COUNT,
 }  # fmt: skip
 _ITEM: dict[str, Any] = {"metadata": _META, "spec": _SPEC, "status": _STATUS}
 ANSWER: Shape = {

@@ -19,7 +19,7 @@ from .commands import COMMENT
 from .nodes import NOT_FOR_NODES, accelerators, condition
 from .texts import status_of
 
-__all__ = ["accounted", "is_ours", "keys", "nodes", "queued", "submission", "waiting"]
+__all__ = ["accounted", "id_of", "is_of", "is_ours", "keys", "nodes", "queued", "submission", "waiting"]
 
 
 def _number(value: int) -> dict[str, Any]:
@@ -95,8 +95,21 @@ def submission(argv: Sequence[str], script: str, format: str) -> dict[str, Any]:
 
 
 def is_ours(job: Mapping[str, Any]) -> bool:
-    """Whether it is one of those that were submitted with a key."""
+    """Whether it was submitted with a key, by whomever: :func:`is_of` says whose it is."""
     return str(_plain(job.get("comment"))).startswith(COMMENT)
+
+
+def is_of(job: Mapping[str, Any], user: str, number: int | None) -> bool:
+    """Whether a job of the list or of the accounts is that of a user, by name, or by number where it has no name.
+
+    Raises :class:`EngineError` where the answer does not say whose it is: to take it for somebody else's would let a
+    job be submitted twice.
+    """
+    if name := job.get("user_name") or job.get("user"):
+        return bool(name == user)
+    if job.get("user_id") is None or number is None:
+        raise EngineError(f"the answer does not say whose job {id_of(job)} is: it has no user_name")
+    return int(_whole(job["user_id"])) == number
 
 
 def queued(jobs: Iterable[Mapping[str, Any]]) -> dict[str, list[Status]]:
@@ -110,11 +123,11 @@ def queued(jobs: Iterable[Mapping[str, Any]]) -> dict[str, list[Status]]:
             state,
             str(job.get("state_reason", "")),
             _code(job.get("exit_code")),
-            str(_plain(job.get("start_time")) or 0),
-            str(_plain(job.get("end_time")) or 0),
+            _whole(job.get("start_time")),
+            _whole(job.get("end_time")),
             attempt,
         )
-        found.setdefault(_id(job), []).append(status)
+        found.setdefault(id_of(job), []).append(status)
     return found
 
 
@@ -130,11 +143,11 @@ def accounted(jobs: Iterable[Mapping[str, Any]]) -> dict[str, list[Status]]:
             word,
             str(state.get("reason", "")),
             code,
-            str(_plain(times.get("start")) or 0),
-            str(_plain(times.get("end")) or 0),
+            _whole(times.get("start")),
+            _whole(times.get("end")),
             0,
         )
-        found.setdefault(_id(job), []).append(status)
+        found.setdefault(id_of(job), []).append(status)
     return found
 
 
@@ -146,7 +159,7 @@ def keys(jobs: Iterable[Mapping[str, Any]]) -> dict[str, str]:
         said = comment.get("job") if isinstance(comment, Mapping) and "job" in comment else _plain(comment)
         match = re.search(re.escape(COMMENT) + r"([A-Za-z0-9._-]+)", f"{said or ''} {job.get('submit_line') or ''}")
         if match:
-            found.setdefault(match[1], _id(job))
+            found.setdefault(match[1], id_of(job))
     return found
 
 
@@ -178,10 +191,16 @@ def waiting(jobs: Iterable[Mapping[str, Any]]) -> list[Waiting]:
     return [Waiting(name, total, number) for name, (total, number) in sorted(sums.items())]
 
 
-def _id(job: Mapping[str, Any]) -> str:
+def id_of(job: Mapping[str, Any]) -> str:
+    """What Slurm calls a job, or the array it is a task of; empty where the answer does not say."""
     array = job.get("array")
-    of = _plain(job.get("array_job_id")) or (array.get("job_id") if isinstance(array, Mapping) else 0)
-    return str(of or job.get("job_id", ""))
+    ids = (job.get("array_job_id"), array.get("job_id") if isinstance(array, Mapping) else 0, job.get("job_id"))
+    return next((number for item in ids if (number := _whole(item)) != "0"), "")
+
+
+def _whole(value: Any) -> str:
+    """A number as a command would print it; 0 where there is none."""
+    return str(int(_plain(value) or 0))
 
 
 def _plain(value: Any) -> Any:
@@ -205,4 +224,4 @@ def _code(value: Any) -> str:
         return str(value if value is not None else "")
     signal = value.get("signal") or {}
     number = _plain(signal.get("id", signal.get("signal_id"))) or 0
-    return f"{_plain(value.get('return_code')) or 0}:{number}"
+    return f"{_whole(value.get('return_code'))}:{int(number)}"

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ....spec.fleet import Connection
     from ...placed import Placement
     from ...seen import NodeState, Waiting
+    from .rest import Rest
 
 __all__ = ["SlurmEngine"]
 
@@ -42,10 +43,11 @@ class SlurmEngine:
         )
         self.spool: Spool = Remote(self.runner) if isinstance(self.runner, Ssh) else Shared(folder, self.runner)
         self.controller: Controller = Commands(self.runner)
+        self._rest: Rest | None = None
         if via[:4] == "http":
             from .rest import Rest, RestSpool
 
-            rest = Rest(via)
+            self._rest = rest = Rest(via, folder)
             self.controller, self.spool = rest, RestSpool(folder, rest)
 
     def prepare(self, job: JobSpec, placement: Placement, key: str) -> Submission:
@@ -59,14 +61,17 @@ class SlurmEngine:
 
     def check_reach(self) -> None:
         """Slurm's commands are here, ssh is, or there is a token for the service."""
-        if isinstance(self.controller, Commands):
+        if self._rest is None:
             program = "ssh" if isinstance(self.runner, Ssh) else "sbatch"
             if isinstance(self.runner, Here | Ssh) and shutil.which(program) is None:
                 raise EngineError(not_here(program))
         else:
-            from .rest import token
+            self._rest.token()
 
-            token()
+    def name_address(self) -> None:
+        """The tokens that say no host are for the service of this connection, if it has one."""
+        if self._rest is not None:
+            self._rest.name_address()
 
     def submit(self, submission: Submission) -> str:
         """Hand it over; should this process be killed meanwhile, ``find`` says that it may still be on its way."""
@@ -84,8 +89,8 @@ class SlurmEngine:
         settled = [key for key in keys if key not in busy]
         if not settled:
             return {}
-        told = self.spool.taken(settled)
-        refs = dict(self.controller.keys()) | {key: ref for key in told if (ref := texts.submitted(told[key]))}
+        told, before = self._written_down(settled, since)
+        refs = {key: ref for key, ref in self.controller.keys().items() if ref not in before} | told
         certain = True
         if not refs.keys() >= set(settled):
             # what the controller has forgotten is in the accounts; without any, a job that it does not list was never
@@ -93,9 +98,21 @@ class SlurmEngine:
             age = time.time() - since
             older = self.controller.older_keys(int(age) + 3600)
             certain = older is not None or age < self.controller.remembers()
-            refs = dict(older or {}) | refs
+            refs = {key: ref for key, ref in (older or {}).items() if ref not in before} | refs
         self.spool.forget([key for key in settled if key not in refs and certain])
         return {key: refs.get(key) for key in settled if key in refs or certain}
+
+    def _written_down(self, keys: Sequence[str], since: float) -> tuple[dict[str, str], set[str]]:
+        """Key -> id of what sbatch answered, and the ids of jobs that had one of these keys before ``since``."""
+        told, before = {}, set()
+        for key, (answer, recorded) in self.spool.taken(keys).items():
+            if (ref := texts.submitted(answer)) is None:
+                continue
+            if 0 < recorded < since:
+                before.add(ref)
+            else:
+                told[key] = ref
+        return told, before
 
     def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:
         """Ask the queue first: the accounts show the last attempt that ended, also of a job that was put back."""

@@ -1,52 +1,60 @@
 """Slurm through slurmrestd, which speaks JSON over HTTP.
 
-The token is Slurm's own: ``SLURM_JWT`` (as ``scontrol token`` prints it), or a secret called ``slurm-jwt``. Its data
-format changes with every release: the newest of ``_FORMATS`` that the server has is spoken. The user's name goes with
-the token, since slurmrestd of 22.05 wants both. The token goes to the address that was given and nowhere else
-(:mod:`...web`).
+Its data format changes with every release: the newest of ``_FORMATS`` that the server has is spoken. The token is that
+of :mod:`.tokens`; it goes to the address that was given and nowhere else (:mod:`...web`). The user's name goes with it,
+since slurmrestd of 22.05 wants both.
 """
 
 from __future__ import annotations
 
-import base64
 import fcntl
-import getpass
 import http.client
 import json
-import os
+import pwd
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from ....errors import EngineError
 from ... import helper, private, web
-from ...answers import Shape, parsed
+from ...answers import Shape, loaded, parsed
+from ...database import state_folder
 from ...engine import Unsure
-from ...secrets import values
 from ...seen import NodeState, Waiting
+from ...states import State
 from ...submission import Status, Submission
 from . import bodies, older, shapes
+from .reasons import sentence
 from .runner import Answer, Here
 from .spool import Shared
+from .tokens import GET_TOKEN, name_address, token, user_of
 
-__all__ = ["Rest", "RestSpool", "token", "user_of"]
+__all__ = ["Rest", "RestSpool"]
 
 _FORMATS = (*(f"v0.0.{number}" for number in range(46, 39, -1)), older.FORMAT)
 _PATIENCE = 60
 _NOTHING = "Nothing found"
-_GET_TOKEN = "run 'scontrol token' on a host of the cluster and set SLURM_JWT to what it prints"
+_HELD = sentence("PENDING", "JobHeldUser")
 
 
 class Rest:
-    """The controller, by way of its service."""
+    """The controller, by way of its service. ``folder`` is where the engine keeps its files."""
 
-    def __init__(self, address: str):
-        self.address = address.rstrip("/")
+    def __init__(self, address: str, folder: Path | None = None):
+        self.address, self.folder = address.rstrip("/"), folder or state_folder() / "slurm"
         web.warn_of_plain(self.address)
+
+    def token(self) -> str:
+        """What the service knows the user by; :class:`EngineError` where there is none for its address."""
+        return token(self.address, self.folder)
+
+    def name_address(self) -> None:
+        """The user named this address: the tokens that say no host are for it."""
+        name_address(self.address, self.folder)
 
     @cached_property
     def format(self) -> str:
@@ -67,7 +75,7 @@ class Rest:
               missing: object = "error") -> dict[str, Any] | None:  # fmt: skip
         url = self.address + path
         data = None if body is None else json.dumps(body).encode()
-        said = token()
+        said = self.token()
         headers = {"X-SLURM-USER-NAME": user_of(said), "X-SLURM-USER-TOKEN": said, "Content-Type": "application/json",
                    "Accept": "application/json"}  # fmt: skip
         try:
@@ -76,7 +84,11 @@ class Rest:
             with error:
                 if error.code == 404 and missing is None:
                     return None
-                cure = f"; if the token has expired, {_GET_TOKEN}" if error.code in (401, 403) else ""
+                cure = (
+                    f"; if the token has expired, {GET_TOKEN} and renew the secret or SLURM_JWT"
+                    if error.code in (401, 403)
+                    else ""
+                )
                 raise EngineError(f"Slurm refused: {_said(error)}{cure}") from None
         except TimeoutError:
             raise Unsure(f"{self.address} timed out") from None
@@ -99,7 +111,20 @@ class Rest:
         return bodies.queued(self._jobs())
 
     def _jobs(self) -> list[dict[str, Any]]:
-        return [job for job in self.ask("GET", "slurm/jobs", shapes.JOBS)["jobs"] if bodies.is_ours(job)]
+        listed = self.ask("GET", "slurm/jobs", shapes.JOBS)["jobs"]
+        return self._of_user(filter(bodies.is_ours, listed))
+
+    def _of_user(self, jobs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Those of the user that the token is for: the service lists the jobs of everybody."""
+        user = user_of(self.token())
+        try:
+            number = pwd.getpwnam(user).pw_uid
+        except KeyError:
+            number = None
+        try:
+            return [job for job in jobs if bodies.is_of(job, user, number)]
+        except EngineError as error:
+            raise EngineError(f"{self.address}: {error}") from None
 
     def accounts(self, refs: Sequence[str]) -> Mapping[str, list[Status]]:
         """From the accounts; jobs they do not know are left out."""
@@ -109,7 +134,7 @@ class Rest:
                 answer = self.ask("GET", f"slurmdb/job/{int(ref)}", shapes.ACCOUNTS)
             except EngineError:
                 continue
-            for number, tasks in bodies.accounted(answer["jobs"]).items():
+            for number, tasks in bodies.accounted(self._of_user(answer["jobs"])).items():
                 found.setdefault(number, []).extend(tasks)
         return found
 
@@ -130,7 +155,7 @@ class Rest:
             _NOTHING not in f"{error.get('error')} {error.get('description')}" for error in answer.get("errors") or ()
         ):
             return None  # v0.0.38 answers 200 with an error where the database does not answer
-        return bodies.keys(answer["jobs"])
+        return bodies.keys(self._of_user(answer["jobs"]))
 
     def remembers(self) -> float:
         """Not at all: the service does not show MinJobAge."""
@@ -147,12 +172,42 @@ class Rest:
                 raise
 
     def recall(self, ref: str) -> None:
-        """Hold it, look, and end it if it still waits: the service has no way to end only what waits."""
-        number = int(ref.partition("/")[0])
-        self.ask("POST", f"slurm/job/{number}", shapes.OBJECT_WITH_ERRORS, {"hold": True})
-        waits = [task for tasks in (self.queue().get(str(number), ()),) for task in tasks]
-        if waits and all(task.state == "QUEUED" for task in waits):
-            self.cancel(ref)
+        """Hold it, look, and end it if all of it still waits: the service has no way to end only what waits.
+
+        What is not ended is released, also the rest of an array that has begun.
+        """
+        number = str(int(ref.partition("/")[0]))
+        is_ended = False
+        try:
+            if self._is_held(number):
+                self.cancel(ref)
+                is_ended = True
+        finally:
+            if not is_ended:
+                self._release(number)
+
+    def _is_held(self, number: str) -> bool:
+        """Hold a job, and say whether nothing of it can begin any more."""
+        try:
+            self._set_hold(number, True)
+            is_sure = True
+        except Unsure:
+            raise
+        except EngineError:  # 22.05 holds what waits of an array, and says that it failed because of what runs
+            is_sure = False
+        tasks = self.queue().get(number, ())
+        return bool(tasks) and all(task.state is State.QUEUED and (is_sure or task.reason == _HELD) for task in tasks)
+
+    def _release(self, number: str) -> None:
+        try:
+            self._set_hold(number, False)
+        except EngineError as error:  # 22.05 says so too where it did what it was asked to
+            if any(task.reason == _HELD for task in self.queue().get(number, ())):
+                raise EngineError(f"job {number} was held to take it back, and is not released: {error}; run: "
+                                  f"scontrol release {number}") from None  # fmt: skip
+
+    def _set_hold(self, number: str, hold: bool) -> None:
+        self.ask("POST", f"slurm/job/{number}", shapes.OBJECT_WITH_ERRORS, {"hold": hold})
 
     def nodes(self) -> Sequence[NodeState]:
         """From its list of nodes."""
@@ -186,38 +241,12 @@ class RestSpool(Shared):
             raise EngineError(f"{path}: {error.strerror}") from None
         if errors := answer.get("errors"):
             return Answer(1, "", "; ".join(str(item.get("error") or item.get("description")) for item in errors))
-        return Answer(0, f"{answer.get('job_id', '')}\n")
-
-
-def token() -> str:
-    """What the service knows the user by; :class:`EngineError` where there is none."""
-    said = os.environ.get("SLURM_JWT", "").removeprefix("SLURM_JWT=")
-    if said:
-        return said
-    try:
-        return values({"token": "slurm-jwt"})["token"]
-    except EngineError as error:
-        raise EngineError(f"slurmrestd needs a token: {_GET_TOKEN}; or keep it as a secret: {error}") from None
-
-
-def user_of(token: str) -> str:
-    """The user a token is for: its claim ``sun``; without one, as for a site's own tokens, who runs this."""
-    try:
-        payload = token.split(".")[1]
-        name = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))).get("sun")
-    except (IndexError, ValueError, AttributeError, RecursionError):
-        name = None
-    if isinstance(name, str) and name.isprintable() and name.isascii() and name:
-        return name
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        raise EngineError("the token names no user, and this process's user has no name; set LOGNAME") from None
+        return Answer(0, f"{bodies.id_of(answer)}\n")
 
 
 def _said(error: urllib.error.HTTPError) -> str:
     try:
-        found = json.load(error).get("errors") or []
+        found = loaded(error.read()).get("errors") or []
         return "; ".join(str(item.get("error") or item.get("description")) for item in found) or str(error)
     except (OSError, ValueError, AttributeError, TypeError, RecursionError, http.client.HTTPException):
         return str(error)

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...answers import NUMBER, TEXT, Kind, Needed, Shape
+from ...answers import LARGEST_COUNT, LAST_TIME, TEXT, Kind, Needed, Shape, is_number
 
 __all__ = ["ACCOUNTS", "JOBS", "NODES", "OBJECT_WITH_ERRORS", "SUBMITTED"]
 
 
-def _is_count(value: Any) -> bool:
-    if isinstance(value, dict):
-        return "number" in value and (value["number"] is None or NUMBER.fits(value["number"]))
-    return NUMBER.fits(value) or (isinstance(value, str) and (not value or value.isdecimal()))
+def _is_count(value: Any, most: int = LARGEST_COUNT) -> bool:
+    if isinstance(value, dict):  # a number that is not set may be any: it is not read
+        return "number" in value and (not value.get("set") or value["number"] is None
+                                      or is_number(value["number"], 0, most))  # fmt: skip
+    if isinstance(value, str):
+        return not value or (value.isascii() and value.isdigit() and len(value) < 20 and int(value) <= most)
+    return is_number(value, 0, most)
 
 
 def _is_word(value: Any) -> bool:
@@ -24,20 +27,27 @@ def _is_word(value: Any) -> bool:
 
 def _is_exit_code(value: Any) -> bool:
     if not isinstance(value, dict):
-        return isinstance(value, int | str)
+        return isinstance(value, str) or _is_count(value)
     signal = value.get("signal") or {}
     return (value.get("return_code") is None or _is_count(value["return_code"])) and isinstance(signal, dict) and all(
         signal.get(name) is None or _is_count(signal[name]) for name in ("id", "signal_id"))  # fmt: skip
 
 
-_COUNT = Kind("a number", _is_count)
+_COUNT = Kind(f"a number up to {LARGEST_COUNT}", _is_count)
+_TIME = Kind(f"a time in seconds up to {LAST_TIME}", lambda value: _is_count(value, LAST_TIME))
 _WORD = Kind("a word or a list of words", _is_word)
 _EXIT_CODE = Kind("an exit code", _is_exit_code)
 _COMMENT = Kind("a text or an object", lambda value: isinstance(value, str | dict))
 _ERRORS: list[Shape] = [{"error": TEXT, "description": TEXT}]
 _JOB_ID: dict[str, Shape] = {
     "array_job_id": _COUNT,
-    "array": Kind("a text or an object", lambda value: isinstance(value, str | dict)),
+    "array": Kind(
+        "a text or an object with the id of a job",
+        lambda value: (
+            isinstance(value, str)
+            or (isinstance(value, dict) and (value.get("job_id") is None or _is_count(value["job_id"])))
+        ),
+    ),
 }
 
 OBJECT_WITH_ERRORS: Shape = {"errors": _ERRORS}
@@ -46,15 +56,16 @@ JOBS: Shape = {
     "errors": _ERRORS,
     "jobs": Needed([{
         **_JOB_ID, "job_id": Needed(_COUNT), "job_state": Needed(_WORD), "state_reason": TEXT, "restart_cnt": _COUNT,
-        "exit_code": _EXIT_CODE, "start_time": _COUNT, "end_time": _COUNT, "comment": _COMMENT, "submit_line": TEXT,
-        "node_count": _COUNT, "partition": TEXT,
+        "exit_code": _EXIT_CODE, "start_time": _TIME, "end_time": _TIME, "comment": _COMMENT, "submit_line": TEXT,
+        "node_count": _COUNT, "partition": TEXT, "user_name": TEXT, "user_id": _COUNT,
     }]),
 }  # fmt: skip
 ACCOUNTS: Shape = {
     "errors": _ERRORS,
     "jobs": Needed([{
         **_JOB_ID, "job_id": Needed(_COUNT), "state": {"current": _WORD, "reason": TEXT},
-        "time": {"start": _COUNT, "end": _COUNT}, "exit_code": _EXIT_CODE, "comment": _COMMENT, "submit_line": TEXT,
+        "time": {"start": _TIME, "end": _TIME}, "exit_code": _EXIT_CODE, "comment": _COMMENT, "submit_line": TEXT,
+        "user": TEXT,
     }]),
 }  # fmt: skip
 NODES: Shape = {

@@ -7,6 +7,7 @@ submission may still be on its way.
 from __future__ import annotations
 
 import fcntl
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -37,8 +38,10 @@ class Spool(Protocol):
     def on_its_way(self, keys: Sequence[str]) -> set[str]:
         """Keys whose submission somebody is in the middle of."""
 
-    def taken(self, keys: Sequence[str]) -> Mapping[str, str]:
-        """Keys of which it is written down what sbatch answered, with that."""
+    def taken(self, keys: Sequence[str]) -> Mapping[str, tuple[str, float]]:
+        """Keys of which it is written down what sbatch answered, with that and with when the job was recorded (seconds
+        since 1970; 0 where nobody wrote it down).
+        """
 
     def forget(self, keys: Sequence[str]) -> None:
         """Submissions that broke off and certainly came to nothing: they may be repeated."""
@@ -85,7 +88,7 @@ class Shared:
         except BlockingIOError:
             return True
 
-    def taken(self, keys: Sequence[str]) -> Mapping[str, str]:
+    def taken(self, keys: Sequence[str]) -> Mapping[str, tuple[str, float]]:
         """Nothing is written down here: the queue is asked."""
         return {}
 
@@ -105,31 +108,38 @@ class Shared:
 
 
 # One submission per key, whatever breaks off: the lock is held by sbatch too, what it answered is kept, and a script
-# that did not arrive whole is not submitted. Only this text is read by a shell; what belongs to jobs is "$@" and files.
+# that did not arrive whole is not submitted. What was answered for another job that had the key before (its store has
+# forgotten it, or is another one) is not the answer for this one. Only this text is read by a shell; what belongs to
+# jobs is "$@" and files.
 _SUBMIT = """\
-dir=.supercloud/slurm/$1 size=$2 helper=$3
-shift 3
+dir=.supercloud/slurm/$1 size=$2 helper=$3 digest=$4
+shift 4
 mask=$(umask) # Slurm gives a job that of sbatch
 umask 077
 mkdir -p "$dir" && exec 9>>"$dir/lock" && flock 9 || exit 74
-if [ -s "$dir/ref" ]; then exec cat "$dir/ref"; fi
+if [ -s "$dir/ref" ]; then
+    [ "$(cat "$dir/digest" 2>/dev/null)" = "$digest" ] && exec cat "$dir/ref"
+    tail -n 1 "$dir/ref" && exit 76
+fi
 if [ -e "$dir/begun" ]; then echo 'timed out: an earlier submission broke off' >&2; exit 75; fi
 cat >"$dir/sent" && [ "$(wc -c <"$dir/sent")" -eq "$size" ] ||
     { echo 'timed out: the script did not arrive whole' >&2; exit 75; }
 head -c "$helper" "$dir/sent" >"$dir/helper" && chmod 755 "$dir/helper" &&
     mv -f "$dir/helper" .supercloud/slurm/.checkpoint || exit 74
-tail -c "+$((helper + 1))" "$dir/sent" >"$dir/script" && rm "$dir/sent" && : >"$dir/begun" || exit 74
+tail -c "+$((helper + 1))" "$dir/sent" >"$dir/script" && rm "$dir/sent" &&
+    printf '%s\\n' "$digest" >"$dir/digest" && : >"$dir/begun" || exit 74
 (umask "$mask"; exec "$@") <"$dir/script" >"$dir/answer"
 code=$?
 if [ "$code" -eq 0 ]; then mv "$dir/answer" "$dir/ref" && cat "$dir/ref"; else rm -f "$dir/begun"; fi
 exit "$code"
 """
+_ANOTHER = 76  # the exit code that says so; sbatch has none but 0 and 1
 _LOOK = """\
 for key; do
     dir=.supercloud/slurm/$key
     if [ ! -e "$dir/lock" ]; then echo "$key none"
     elif ! flock -n "$dir/lock" true; then echo "$key busy"
-    elif [ -s "$dir/ref" ]; then echo "$key ref $(tail -n 1 "$dir/ref")"
+    elif [ -s "$dir/ref" ]; then echo "$key ref $(cut -d ' ' -f 2 "$dir/digest" 2>/dev/null) $(tail -n 1 "$dir/ref")"
     else echo "$key none"; fi
 done
 """
@@ -167,18 +177,31 @@ class Remote:
         """The script goes over standard input, behind the helper it may need."""
         lead, script = helper.text().encode(), submission.stdin.encode()
         sizes = (str(len(lead) + len(script)), str(len(lead)))
+        digest = f"{submission.digest} {submission.recorded!r}"
         with tempfile.TemporaryFile() as stdin:
             stdin.write(lead + script)
             stdin.seek(0)
-            return self.runner.run(_sh(_SUBMIT, submission.key, *sizes, *submission.argv), stdin)
+            answer = self.runner.run(_sh(_SUBMIT, submission.key, *sizes, digest, *submission.argv), stdin)
+        if answer.code == _ANOTHER:
+            raise EngineError(
+                f"the key {submission.key!r} belongs to Slurm job {answer.out.strip()[-40:]} on {self.runner.host}, "
+                "which was submitted for another job or with another script; take another key, or, once that job has "
+                f"ended, remove the folder ~/.supercloud/slurm/{submission.key} there and submit again"
+            )
+        return answer
 
     def on_its_way(self, keys: Sequence[str]) -> set[str]:
         """Those whose lock is held there."""
         return {key for key, word, _ in self._look(keys) if word == "busy"}
 
-    def taken(self, keys: Sequence[str]) -> Mapping[str, str]:
+    def taken(self, keys: Sequence[str]) -> Mapping[str, tuple[str, float]]:
         """What sbatch answered there."""
-        return {key: said for key, word, said in self._look(keys) if word == "ref"}
+        found = {}
+        for key, word, said in self._look(keys):
+            recorded, _, answer = said.partition(" ")
+            if word == "ref":
+                found[key] = (answer, float(recorded) if re.fullmatch(r"[0-9]{1,12}(\.[0-9]+)?", recorded) else 0.0)
+        return found
 
     def _look(self, keys: Sequence[str]) -> list[tuple[str, str, str]]:
         answer = self.runner.run(_sh(_LOOK, *keys))

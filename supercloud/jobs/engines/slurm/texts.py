@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterator
 
+from ...answers import LAST_TIME, lines_of, read_number
 from ...states import State
 from ...submission import Status
 from .commands import COMMENT
@@ -38,7 +39,7 @@ _PUT_BACK = ("REQUEUED", "RESIZING", "PENDING")
 def submitted(text: str) -> str | None:
     """The id in what ``sbatch --parsable`` printed: ``123`` or ``123;cluster``."""
     for line in reversed(text.splitlines()):
-        if match := re.fullmatch(r"(\d+)(;\S*)?", line.strip()):
+        if match := re.fullmatch(r"([0-9]{1,19})(;\S*)?", line.strip()):
             return match[1]
     return None
 
@@ -52,22 +53,23 @@ def queued(text: str) -> dict[str, list[Status]]:
 
 
 def _queue_rows(text: str) -> Iterator[tuple[str, Status, str]]:
-    for line in text.splitlines():
+    for line in lines_of(text, "squeue"):
         parts = [part.strip() for part in line.split("|", 7)]
-        if len(parts) < 8 or not parts[0].isdigit():
+        if len(parts) < 8 or not _is_id(parts[0]):
             continue  # the rest of a comment of somebody's that spans lines
         ref, state, reason, restarts, code, start, end, comment = parts
         # a job that is put back counts its restart while its last attempt is still COMPLETING: which one is not known
-        attempt = 0 if state == "COMPLETING" else (int(restarts) if restarts.isdigit() else 0) + 1
+        count = read_number(restarts, f"squeue: RestartCnt of job {ref}") if restarts.isdigit() else 0
+        attempt = 0 if state == "COMPLETING" else count + 1
         yield ref, status_of(state, reason, code, start, end, attempt), comment.rstrip("|")
 
 
 def accounted(text: str) -> dict[str, list[Status]]:
     """Jobs in the output of :func:`commands.in_accounting`; of several rows of one job or task the last counts."""
     statuses: dict[str, Status] = {}
-    for line in text.splitlines():
+    for line in lines_of(text, "sacct"):
         parts = line.split("|", 5)
-        if len(parts) == 6 and re.fullmatch(r"\d+(_\S+)?", parts[0]):
+        if len(parts) == 6 and re.fullmatch(r"[0-9]{1,19}(_\S+)?", parts[0]):
             ref, state, code, start, end, reason = parts
             put_back = state.split()[0] in _PUT_BACK if state else True
             # the attempt is not in the accounts: 0 says so, and whoever knows an attempt keeps it
@@ -85,17 +87,17 @@ def accounted(text: str) -> dict[str, list[Status]]:
 def min_job_age(text: str) -> float:
     """Seconds after its end for which the controller lists a job, from :data:`commands.SETTINGS`; 0: nobody knows."""
     match = re.search(r"^MinJobAge\s*=\s*(\d+)", text, re.MULTILINE)
-    return float(match[1]) if match else 0.0
+    return float(read_number(match[1], "scontrol show config: MinJobAge")) if match else 0.0
 
 
 def found(text: str) -> dict[str, str]:
     """Key -> id, from any of the listings that hold comments or submission lines; the first id of a key counts."""
     refs: dict[str, str] = {}
-    for line in text.splitlines():
+    for line in lines_of(text, "Slurm"):
         ref, _, rest = line.partition("|")
         match = re.search(re.escape(COMMENT) + r"([A-Za-z0-9._-]+)", rest)
         number = ref.strip().partition("_")[0]
-        if number.isdigit() and match:
+        if _is_id(number) and match:
             refs.setdefault(match[1], number)
     return refs
 
@@ -115,6 +117,10 @@ def status_of(state: str, reason: str, code: str, start: str, end: str, attempt:
     )
 
 
+def _is_id(text: str) -> bool:
+    return re.fullmatch(r"[0-9]{1,19}", text) is not None
+
+
 def _exit_code(text: str) -> int | None:
     """An exit code as a shell would show it, from sacct's ``code:signal`` or squeue's status of wait(2).
 
@@ -123,14 +129,15 @@ def _exit_code(text: str) -> int | None:
     match = re.fullmatch(r"(\d+):(\d+)|(\d+)", text.strip())
     if match is None:
         return None
-    code, number = divmod(int(match[3]), 256) if match[3] else (int(match[1]), int(match[2]))
+    numbers = [read_number(item, "Slurm: an exit code") for item in match.groups() if item]
+    code, number = divmod(numbers[0], 256) if match[3] else numbers
     return code or (None if number > 64 else 128 + number if number else 0)
 
 
 def _time(text: str) -> float | None:
     """Seconds since 1970, as asked for; or local time, as Slurm prints it when it has not heard."""
     if text.isdigit():
-        return float(text) or None
+        return float(read_number(text, "Slurm: a time", LAST_TIME)) or None
     try:
         return time.mktime(time.strptime(text, "%Y-%m-%dT%H:%M:%S"))
     except ValueError:

@@ -1,0 +1,197 @@
+"""Tokens of slurmrestd: which address gets which, and none that cannot be a header."""
+
+from __future__ import annotations
+
+import http.server
+import logging
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from supercloud.cli.submit import fleet_of_one
+from supercloud.errors import EngineError
+from supercloud.jobs import api, secrets
+from supercloud.jobs.engines.kubernetes import connection
+from supercloud.jobs.engines.slurm import tokens
+from supercloud.jobs.engines.slurm.engine import SlurmEngine
+from supercloud.jobs.fleet import Cluster
+from supercloud.jobs.store import Store
+from supercloud.plan.model import Plan
+from supercloud.spec import JobSpec
+from supercloud.spec.fleet import Connection
+
+A, B = "https://ctl-a:6820", "https://ctl-b:6820"
+JOB = JobSpec.model_validate({"name": "job", "command": ["true"]})
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the secrets; no token and no address is in the environment."""
+    for name in ("SLURM_JWT", tokens.ADDRESS):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SUPERCLOUD_SECRETS", str(tmp_path / "secrets"))
+    monkeypatch.setenv("LOGNAME", "ada")
+    (tmp_path / "secrets").mkdir()
+    return tmp_path / "secrets"
+
+
+def keep(folder: Path, name: str, text: str) -> Path:
+    (folder / name).write_text(text)
+    (folder / name).chmod(0o600)
+    return folder / name
+
+
+def token(address: str, state: Path) -> str:
+    """What the engine of a connection to this address would send."""
+    engine = SlurmEngine(Connection(engine="slurm", via=address), state)
+    assert engine._rest
+    return engine._rest.token()
+
+
+def test_each_host_has_a_secret_of_its_own(folder: Path, tmp_path: Path) -> None:
+    keep(folder, "slurm-jwt@ctl-a", "for-a\n")
+    keep(folder, "slurm-jwt@ctl-a:7000", "for-port\n")
+    assert token(A, tmp_path) == token("http://CTL-A", tmp_path) == "for-a"
+    assert token("https://ctl-a:7000", tmp_path) == "for-port"
+    keep(folder, "slurm-jwt", "for-all")
+    for address in (B, "https://evil:6820", "https://ctl-a.evil:6820"):
+        with pytest.raises(EngineError, match="no token for slurmrestd at"):
+            token(address, tmp_path)
+    with pytest.raises(EngineError, match="is not the address of a slurmrestd"):
+        token("https://ctl-a@evil:6820", tmp_path)
+
+
+def test_a_token_without_a_host_goes_only_where_the_user_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_JWT", "plain")
+    with pytest.raises(EngineError, match="SLURM_JWT is not used: nobody said that it is for this address"):
+        token(A, tmp_path)
+    monkeypatch.setenv(tokens.ADDRESS, A)
+    assert token(A, tmp_path) == "plain"
+    for other in (B, "http://ctl-a:6820", "https://ctl-a:6821"):
+        with pytest.raises(EngineError, match=f"SLURM_JWT is not used: it goes to {A} only"):
+            token(other, tmp_path)
+
+
+def test_the_address_named_last_on_the_command_line_has_the_token(
+    plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_JWT", "plain")
+    monkeypatch.setenv("SUPERCLOUD_STATE", str(store.folder))
+    for name, other in ((A, B), (B, A)):
+        fleet_of_one(Cluster.of_plan(plan), Connection(engine="slurm", via=name))
+        assert token(name, store.folder) == "plain"
+        with pytest.raises(EngineError, match=f"it goes to {name} only"):
+            token(other, store.folder)
+
+
+def test_an_error_without_a_token_names_what_was_looked_for(folder: Path, plan: Plan, store: Store) -> None:
+    with pytest.raises(EngineError) as caught:
+        api.submit(JOB, plan, engine=Connection(engine="slurm", via=A), store=store)
+    for words in ("slurm-jwt@ctl-a:6820", "slurm-jwt@ctl-a", "no slurm-jwt there", "no SLURM_JWT", "scontrol token",
+                  f"{folder}/slurm-jwt@ctl-a (chmod 600)", "or set SLURM_JWT"):  # fmt: skip
+        assert words in str(caught.value)
+    assert store.select() == [], "nothing is recorded"
+    keep(folder, "slurm-jwt@ctl-a", "t").chmod(0o640)
+    with pytest.raises(EngineError, match="can be read by others.*chmod 600"):
+        token(A, store.folder)
+
+
+@pytest.fixture
+def services() -> Iterator[list[tuple[str, list[str]]]]:
+    """Two slurmrestds that know nobody: address and the tokens that came there."""
+    found: list[tuple[str, list[str]]] = []
+    servers = []
+    for _ in range(2):
+        seen: list[str] = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            came = seen
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+            def do_GET(self) -> None:
+                self.came.append(self.headers["X-SLURM-USER-TOKEN"])
+                self.send_response(401)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        servers.append((server, thread))
+        found.append((f"http://127.0.0.1:{server.server_port}", seen))
+    yield found
+    for server, thread in servers:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_the_slurmrestds_of_a_fleet_do_not_get_the_same_token(
+    services: list[tuple[str, list[str]]], folder: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (first, at_first), (second, at_second) = services
+    monkeypatch.setenv("SLURM_JWT", "plain")
+    engines = [SlurmEngine(Connection(engine="slurm", via=address), store.folder) for address in (first, second)]
+
+    def ask() -> None:
+        for engine in engines:
+            with pytest.raises(EngineError):
+                engine.nodes()
+
+    ask()
+    assert at_first == at_second == [], "a file of a fleet names both: none has it"
+    keep(folder, f"slurm-jwt@{second.removeprefix('http://')}", "of-second")
+    engines[0].name_address()
+    ask()
+    assert (at_first, at_second) == (["plain"], ["of-second"])
+
+
+@pytest.mark.parametrize("text", ["abc.def", "abc.def\n", "abc.def\r\n", "SLURM_JWT=abc.def\n"])
+def test_one_line_end_behind_a_token_is_no_part_of_it(
+    text: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(tokens.ADDRESS, B)
+    monkeypatch.setenv("SLURM_JWT", text)
+    (folder / "slurm-jwt@ctl-a").write_bytes(text.encode())
+    (folder / "slurm-jwt@ctl-a").chmod(0o600)
+    assert token(A, tmp_path) == token(B, tmp_path) == "abc.def"
+
+
+@pytest.mark.parametrize("text", ["abc.def\n\n", "abc\ndef", "abc.def\r\r", "abc\x00.def", "abc.d\u00e9f", "abc. def"])
+def test_a_token_that_is_no_header_is_an_error_without_it(
+    text: str, folder: Path, plan: Plan, store: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "slurm-jwt@ctl-a").write_bytes(text.encode())
+    (folder / "slurm-jwt@ctl-a").chmod(0o600)
+    if "\x00" not in text:
+        monkeypatch.setenv("SLURM_JWT", text)
+    with caplog.at_level(logging.DEBUG):
+        for address in (A, B) if "\x00" not in text else (A,):
+            with pytest.raises(EngineError) as caught:
+                api.submit(JOB, plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
+            assert "abc" not in str(caught.value) and "def" not in str(caught.value)
+    assert store.select() == [] and "abc" not in caplog.text
+
+
+def test_a_user_whose_name_is_no_header_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOGNAME", "a\nHost: evil")
+    with pytest.raises(EngineError, match="the name of this process's user has a character .* at place 2"):
+        tokens.user_of("no-claims")
+
+
+def test_a_bearer_token_of_a_kubeconfig_is_never_quoted() -> None:
+    for value in ("Bearer abc\n\n", "Bearer abc\r\nX: y", "Bearer ab\u20acc"):
+        with pytest.raises(EngineError, match="authorization that the kubeconfig says") as caught:
+            connection.send(None, "GET", "https://127.0.0.1:1/api", None, {"authorization": value})
+        assert "ab" not in str(caught.value).removeprefix("the header authorization").replace("printable", "")
+
+
+def test_a_secret_ends_with_one_line_end_at_most(folder: Path) -> None:
+    for name, text, value in (("a", "x\n", "x"), ("b", "x\r\n", "x"), ("c", "x\n\n", "x\n"), ("d", "x", "x")):
+        keep(folder, name, "").write_bytes(text.encode())
+        assert secrets.values({"V": name}) == {"V": value}
