@@ -59,7 +59,8 @@ def _machines(plan: Plan) -> Iterator[Item]:
                 before = known.get(service.name)
                 if before is None or (service.count, bool(service.product)) > (before.count, bool(before.product)):
                     known[service.name] = service
-    groups = {group.name for group in (*(plan.facility.service if plan.facility else ()), *plan.servers)}
+    groups = {group.name for group in plan.facility.service} if plan.facility else set()
+    groups |= {group.name for group in plan.servers}
     for service in known.values():
         if service.name not in groups:  # groups of machines that the plan counts itself have lines of their own
             product = service.product or service.name
