@@ -63,7 +63,7 @@ def list_ways(facts: Catalog, machine: Machine, location: str | None, region: st
 
 
 def write_smallest_without_errors(ways: list[dict[str, Any]], file: str, facts: Catalog) -> tuple[str, str]:
-    """The text of the way whose plan has no error and the fewest warnings, then the fewest switches and cables, and
+    """The text of the way whose plan has no error and the fewest warnings, then the fewest switches and links, and
     what it leaves open; of equal ones the first. Raises InputError where every plan has an error.
 
     Hosts of an InfiniBand subnet manager have ports, where that is planned without an error.
@@ -124,11 +124,11 @@ def _warnings(plan: Plan) -> list[Finding]:
 
 def _rank(written: _Written) -> tuple[int, ...]:
     """Warnings, hosts of a subnet manager without a port, then what tells two switch models that both fit apart."""
-    return len(_warnings(written.plan)), not written.way["manager"], *_count_switches_and_cables(written.plan)
+    return len(_warnings(written.plan)), not written.way["manager"], *_count_switches_and_links(written.plan)
 
 
-def _count_switches_and_cables(plan: Plan) -> tuple[int, int]:
-    """Switches and cables of all fabrics together."""
+def _count_switches_and_links(plan: Plan) -> tuple[int, int]:
+    """Switches and links of all fabrics together."""
     return (
         sum(tier.count for fabric in plan.fabrics for tier in fabric.tiers),
         sum(sum(fabric.cables.values()) for fabric in plan.fabrics),

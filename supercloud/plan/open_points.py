@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .cabling.counts import count_cables
 from .fabric.model import FabricPlan
 from .facility.model import FacilityPlan
 from .model import Plan, PoolPlan
@@ -17,8 +18,8 @@ def describe_open(plan: Plan) -> str:
     things = [*_loose_nodes(plan.pools, plan.facility), *_loose_boxes(plan.fabrics, plan.servers, plan.facility)]
     if not things:
         return ""
-    cables = sum(sum(fabric.cables.values()) for fabric in plan.fabrics if fabric.tiers)
-    lengths = f"; {cables} cables have no length, so that kinds which depend on it are open" if cables else ""
+    links = count_cables(plan, [fabric for fabric in plan.fabrics if fabric.tiers]).links
+    lengths = f"; {links} links have no cable length, so that kinds which depend on it are open" if links else ""
     return f"{_list(things)} in no rack{lengths}: set {_cure(plan)}"
 
 

@@ -82,7 +82,7 @@ def test_what_is_open_is_said_in_one_line(cli: Cli, tmp_path: Path) -> None:
     file.write_text(text.replace("  rack: {type: eia-48u}\n", "  cooling: {kind: air}\n"))
     code, out, err = cli("plan", file)
     (line,) = (line for line in out.splitlines() if line.startswith("open"))
-    assert "512 nodes and 395 switches in no rack; 12306 cables have no length" in line and code == 0
+    assert "512 nodes and 395 switches in no rack; 12306 links have no cable length" in line and code == 0
     assert "no problems found" not in err
 
 

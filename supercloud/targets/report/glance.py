@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 
+from ...plan.cabling.counts import count_cables
 from ...plan.cloud.cost import HOURS_OF_A_MONTH
 from ...plan.model import FacilityPlan, Plan
 from ...primitives.quantity import Size
@@ -91,11 +92,12 @@ def _compute(plan: Plan) -> _Card:
 
 def _network(plan: Plan) -> _Card:
     switches = sum(tier.count for fabric in plan.fabrics for tier in fabric.tiers)
-    cables = sum(sum(fabric.cables.values()) for fabric in plan.fabrics)
+    cables = count_cables(plan)
     first = next(fabric for fabric in plan.fabrics if fabric.tiers)
     return _Card(
-        "switch", "Network", f"{cables:,}", "cables",
+        "switch", "Network", f"{cables.pieces:,}", "cables",
         (("switches", f"{switches:,}"),
+         ("links", f"{cables.links:,}" if cables.links != cables.pieces else ""),
          (first.name, f"{first.kind} {first.shape}"),
          ("link", str(first.speed or "")),
          ("others", ", ".join(fabric.name for fabric in plan.fabrics if fabric is not first))),
