@@ -111,7 +111,8 @@ def _facility(plan: Plan, hall: FacilityPlan) -> list[Row]:
         )
         racks = f"{group.count} rack{'s' * (group.count > 1)} of {what}"
         rack = f" in {group.rack.name}" if group.rack else ""
-        power = f"{group.fullest_power}{' each' * (group.count > 1)}" if group.power else "power unknown"
+        least = "at least " if group.power_is_least else ""
+        power = f"{least}{group.fullest_power}{' each' * (group.count > 1)}" if group.power else "power unknown"
         result.append(("racks", group.pool or group.kind, f"{racks}{rack}, {power}"))
     over = f" of {hall.budget}" if hall.budget else ""
     parts = ", ".join(f"{what} {power or 'unknown'}" for what, power in _consumers(plan, hall))

@@ -11,7 +11,7 @@ from ...plan.cloud.cost import HOURS_OF_A_MONTH
 from ...plan.model import FacilityPlan, Plan
 from ...primitives.quantity import Size
 from .facts import table
-from .names import binary, carbon_text, energy_text, money_text, plural, power_text
+from .names import binary, carbon_text, energy_text, money_text, plural, power_text, rack_power_text
 
 __all__ = ["glance"]
 
@@ -111,7 +111,7 @@ def _racks(plan: Plan, hall: FacilityPlan) -> _Card:
     return _Card(
         "panel", "Hall", f"{len(plan.layout.racks):,}", f"racks in {plural(plan.layout.rows, 'row')}",
         (("of them", ", ".join(f"{count:,} {name}" for name, count in kinds if count)),
-         ("fullest rack", power_text(hall.densest)),
+         ("fullest rack", rack_power_text(max(hall.racks, key=lambda group: group.fullest_power.base))),
          ("fullest row", power_text(max(rows)) if rows else "")),
     )  # fmt: skip
 
