@@ -84,9 +84,10 @@ def find_unknown_power(
     pools: Iterable[PoolPlan], fabrics: Iterable[FabricPlan], groups: Iterable[MachineGroup]
 ) -> frozenset[str]:  # fmt: skip
     """Pools, groups of machines and tiers (``fabric/tier``) whose power nobody sourced, or only a lower bound of it."""
-    machines = [(item.name, item.machine) for item in pools] + [(item.name, item.machine) for item in groups]
-    switches = [(f"{fabric.name}/{tier.name}", tier.switch) for fabric in fabrics for tier in fabric.tiers]
-    return frozenset(name for name, thing in (*machines, *switches) if not is_power_known(thing))
+    things: list[tuple[str, Machine | Switch]] = [(item.name, item.machine) for item in pools]
+    things += [(item.name, item.machine) for item in groups]
+    things += [(f"{fabric.name}/{tier.name}", tier.switch) for fabric in fabrics for tier in fabric.tiers]
+    return frozenset(name for name, thing in things if not is_power_known(thing))
 
 
 def switch_boxes(count: int, switch: Switch) -> int:
