@@ -108,10 +108,11 @@ def _racks(plan: Plan, hall: FacilityPlan) -> _Card:
     assert plan.layout
     kinds = (("nodes", hall.node_racks), ("network", hall.network_racks), ("storage", hall.storage_racks))
     rows = plan.layout.row_power()
+    fullest = max(hall.racks, key=lambda group: group.fullest_power.base, default=None)
     return _Card(
         "panel", "Hall", f"{len(plan.layout.racks):,}", f"racks in {plural(plan.layout.rows, 'row')}",
         (("of them", ", ".join(f"{count:,} {name}" for name, count in kinds if count)),
-         ("fullest rack", rack_power_text(max(hall.racks, key=lambda group: group.fullest_power.base))),
+         ("fullest rack", rack_power_text(fullest) if fullest else ""),
          ("fullest row", power_text(max(rows)) if rows else "")),
     )  # fmt: skip
 
