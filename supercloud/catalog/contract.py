@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ..primitives.quantity import Duration, Length, Rate, Size
-from ..spec.base import Count, Natural
+from ..spec.base import Count, Natural, Whole
 from .fact import Fact, Part
 
 __all__ = ["Contract", "Marking"]
@@ -20,7 +20,7 @@ class Marking(Part):
     """The thresholds grow with the speed of the port."""
     min: Size
     max: Size
-    probability: Annotated[Count, Field(le=100)]
+    probability: Annotated[int, Whole(1, 100)]
     """Percent at ``max``."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
 
 import typer
 
@@ -12,13 +12,15 @@ from .output import note, result
 
 if TYPE_CHECKING:
     from ..catalog import Catalog, Machine
+    from ..errors import Finding
     from ..plan.model import Plan
 
 EPILOG = "Example: supercloud init cluster.yaml --machine dgx-b200 --nodes 32 · next: supercloud plan cluster.yaml"
 
 _NOTHING = dict.fromkeys(
-    ("location", "region", "domain", "capacity", "example", "fabric", "shape", "switch", "cooling", "rack")
-)
+    ("location", "region", "domain", "capacity", "example", "fabric", "shape", "switch", "cooling", "rack",
+     "rack_nodes", "manager")
+)  # fmt: skip
 
 
 def init(
@@ -61,35 +63,72 @@ def list_ways(facts: Catalog, machine: Machine, location: str | None, region: st
 
 
 def write_smallest_without_errors(ways: list[dict[str, Any]], file: str, facts: Catalog) -> tuple[str, str]:
-    """The text of the way that takes the fewest switches, then the fewest cables, among those whose plan has no error,
-    and what it leaves open; of equal ones the first. Raises InputError where every plan has an error.
+    """The text of the way whose plan has no error and the fewest warnings, then the fewest switches and links, and
+    what it leaves open; of equal ones the first. Raises InputError where every plan has an error.
+
+    Hosts of an InfiniBand subnet manager have ports, where that is planned without an error.
 
     A name or a location that makes no valid spec is refused with the place of it.
     """
     from ..plan.open_points import describe_open
-    from ..plan.resolve import resolve
-    from ..primitives.templates import fill
-    from ..spec.loader import loads
 
     refusals: list[str] = []
-    found: list[tuple[str, Plan]] = []
-    for way in ways:
-        text = fill("init/cluster.yaml.j2", **way)
-        plan = resolve(loads(text, file), facts)
-        if not plan.errors:
-            found.append((text, plan))
-            continue
-        switch = f"{way['switch']}: " if way["switch"] else ""
-        refusals.append(f"{switch}{plan.errors[0].problem}; {plan.errors[0].hint}")
+    found: list[_Written] = []
+    for manager in (True, False) if any(way["manager"] for way in ways) else (False,):
+        for way in ways:
+            written = _write(way | {"manager": manager}, file, facts)
+            if not written.plan.errors:
+                found.append(written)
+                continue
+            first = written.plan.errors[0]
+            switch = f"{way['switch']}: " if way["switch"] else ""
+            refusals.append(f"{switch}{first.problem}; {first.hint}")
+        if any(not _warnings(item.plan) for item in found):
+            break
     if found:
-        text, plan = min(found, key=lambda item: _count_switches_and_cables(item[1]))
-        return text, describe_open(plan)
+        best = _with_fewer_in_a_rack(min(found, key=_rank), file, facts)
+        return best.text, describe_open(best.plan)
     more = f" (and so {len(refusals) - 1} other switches)" if len(refusals) > 1 else ""
     raise InputError(f"{ways[0]['nodes']} × {ways[0]['machine']} make no cluster by default: {refusals[0]}{more}")
 
 
-def _count_switches_and_cables(plan: Plan) -> tuple[int, int]:
-    """Switches and cables of all fabrics together: what tells two switch models that both fit apart."""
+class _Written(NamedTuple):
+    """A spec that could be written, and its plan."""
+
+    way: dict[str, Any]
+    text: str
+    plan: Plan
+
+
+def _write(way: dict[str, Any], file: str, facts: Catalog) -> _Written:
+    from ..plan.resolve import resolve
+    from ..primitives.templates import fill
+    from ..spec.loader import loads
+
+    text = fill("init/cluster.yaml.j2", **way)
+    return _Written(way, text, resolve(loads(text, file), facts))
+
+
+def _with_fewer_in_a_rack(written: _Written, file: str, facts: Catalog) -> _Written:
+    """The same with as many nodes in a rack as leave the fewest warnings, where there are any about the hall."""
+    groups = [group.nodes_per_rack for group in written.plan.facility.racks] if written.plan.facility else []
+    if not written.way["rack"] or not any(item.path.startswith("facility") for item in _warnings(written.plan)):
+        return written
+    fewer = (_write(written.way | {"rack_nodes": nodes}, file, facts) for nodes in range(max(groups) - 1, 0, -1))
+    return min((written, *(item for item in fewer if not item.plan.errors)), key=lambda item: len(_warnings(item.plan)))
+
+
+def _warnings(plan: Plan) -> list[Finding]:
+    return [item for item in plan.findings if item.level == "warning"]
+
+
+def _rank(written: _Written) -> tuple[int, ...]:
+    """Warnings, hosts of a subnet manager without a port, then what tells two switch models that both fit apart."""
+    return len(_warnings(written.plan)), not written.way["manager"], *_count_switches_and_links(written.plan)
+
+
+def _count_switches_and_links(plan: Plan) -> tuple[int, int]:
+    """Switches and links of all fabrics together."""
     return (
         sum(tier.count for fabric in plan.fabrics for tier in fabric.tiers),
         sum(sum(fabric.cables.values()) for fabric in plan.fabrics),
@@ -110,6 +149,7 @@ def _onprem(facts: Catalog, machine: Machine, location: str | None) -> list[dict
         "shape": "rail-optimized",
         "cooling": methods[0] if methods and methods[0] != "air" else None,
         "rack": _rack(facts, machine),
+        "manager": bool(switches) and kind == "infiniband",
     }
     return [same | {"switch": switch} for switch in switches] or [same]
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from ..errors import check_type
 from ..primitives.nodes import fold
 from ..primitives.quantity import Rate
+from .cabling.counts import count_cables
 from .cloud.document import CloudDocument, cloud_document
 from .fabric.partitions import partitions_of
 from .facility.document import FacilityDocument, facility_document
@@ -72,6 +73,8 @@ class SwitchCounts(_Part):
 
 
 class CableCounts(_Part):
+    """Ports of switches that links of each kind take: two links of a splitter share one."""
+
     node_leaf: int
     leaf_spine: int
     spine_core: int
@@ -108,6 +111,10 @@ class FabricDocument(_Part):
     """Tier -> switch."""
     switches: SwitchCounts
     cables: CableCounts
+    links: int
+    """All links: with those of a splitter, between switches or machines of a pair, and to other networks."""
+    cable_pieces: int
+    """Pieces of cable to order: links of one twin-port cable or splitter share it."""
     bisection: float | None
     """Bandwidth between the worst halves over that of one half's nodes; null where we do not own the wires."""
     partitions: list[PartitionDocument] = []
@@ -287,7 +294,7 @@ def _pool(pool: PoolPlan, addressed: bool) -> PoolDocument:
 
 def _fabric(plan: Plan, fabric: FabricPlan) -> FabricDocument:
     declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
-    cables = fabric.cables
+    cables, all_of_it = fabric.cables, count_cables(plan, [fabric])
     bisection = getattr(fabric.wiring, "bisection", None)
     return FabricDocument(
         name=fabric.name,
@@ -310,6 +317,8 @@ def _fabric(plan: Plan, fabric: FabricPlan) -> FabricDocument:
             manager=cables.get("manager", 0),
             node_node=cables.get("node_node", 0),
         ),
+        links=all_of_it.links,
+        cable_pieces=all_of_it.pieces,
         bisection=round(bisection, 6) if bisection is not None else None,
         partitions=[
             PartitionDocument(

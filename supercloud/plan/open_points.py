@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .cabling.counts import count_cables
 from .fabric.model import FabricPlan
 from .facility.model import FacilityPlan
 from .model import Plan, PoolPlan
@@ -17,14 +18,18 @@ def describe_open(plan: Plan) -> str:
     things = [*_loose_nodes(plan.pools, plan.facility), *_loose_boxes(plan.fabrics, plan.servers, plan.facility)]
     if not things:
         return ""
-    cables = sum(sum(fabric.cables.values()) for fabric in plan.fabrics if fabric.tiers)
-    lengths = f"; {cables} cables have no length, so that kinds which depend on it are open" if cables else ""
-    return f"{_list(things)} in no rack{lengths}: set {_cure(plan)}"
+    links = count_cables(plan, [fabric for fabric in plan.fabrics if fabric.tiers]).links
+    lengths = f"; {links} links have no cable length, so that kinds which depend on it are open" if links else ""
+    return f"{_list(things)} in no rack{lengths}: set {_cures(plan, plan.facility)}"
+
+
+def _loose_pools(pools: tuple[PoolPlan, ...], hall: FacilityPlan) -> list[PoolPlan]:
+    placed = {group.pool for group in hall.racks}
+    return [pool for pool in pools if pool.name not in placed]
 
 
 def _loose_nodes(pools: tuple[PoolPlan, ...], hall: FacilityPlan) -> list[str]:
-    placed = {group.pool for group in hall.racks}
-    count = sum(pool.nodes for pool in pools if pool.name not in placed)
+    count = sum(pool.nodes for pool in _loose_pools(pools, hall))
     return [f"{count} node{'s' * (count > 1)}"] if count else []
 
 
@@ -50,8 +55,26 @@ def _list(things: list[str]) -> str:
     return f"{', '.join(things[:-1])} and {things[-1]}" if len(things) > 1 else things[0]
 
 
-def _cure(plan: Plan) -> str:
+def _cures(plan: Plan, hall: FacilityPlan) -> str:
+    """The fields of the spec that place what stands in no rack."""
     facility = plan.spec.facility
-    if facility and facility.rack and not facility.management.type:
-        return "facility.management.type"
-    return "facility.rack"
+    found = [_cure_of_pool(plan, pool) for pool in _loose_pools(plan.pools, hall)]
+    if _loose_boxes(plan.fabrics, plan.servers, hall):
+        rack = facility.rack if facility else None
+        # a rack that is there does not take them; one that the nodes need anyhow may
+        if facility and rack and not facility.management.type:
+            found.append("facility.management.type")
+        elif rack or not any(item.startswith("facility.rack") for item in found):
+            found.append("facility.rack")
+    return _list(list(dict.fromkeys(found)))
+
+
+def _cure_of_pool(plan: Plan, pool: PoolPlan) -> str:
+    facility = plan.spec.facility
+    index, own = next((index, item.rack) for index, item in enumerate(plan.spec.pools) if item.name == pool.name)
+    choice = own or (facility.rack if facility else None)
+    if choice is None:  # how many fit follows from the height of the machine, where that is known
+        known = pool.machine.body.units or pool.machine.rack
+        return "facility.rack" if known else "facility.rack with its type and nodes"
+    place = f"pools[{index}].rack" if own else "facility.rack"
+    return f"{place}.nodes" if choice.nodes is None else f"{place}.type to another rack"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..primitives.quantity import Carbon, Energy, Money, Power
+from .cabling.counts import count_cables
 from .cloud.summary import cloud_rows
 from .facility.racking import switch_boxes
 from .model import FabricPlan, FacilityPlan, Plan, PoolPlan, StoragePlan
@@ -19,7 +20,7 @@ def rows(plan: Plan) -> list[Row]:
     title = {"slurm": "Slurm", "kubernetes": "Kubernetes"}[plan.scheduler.kind]
     result = [("cluster", plan.name, f"{where} at {plan.site.place}, {title} {plan.scheduler.version}")]
     result += [("pool", pool.name, _pool(pool)) for pool in plan.pools]
-    result += [("fabric", fabric.name, _fabric(fabric)) for fabric in plan.fabrics]
+    result += [("fabric", fabric.name, _fabric(plan, fabric)) for fabric in plan.fabrics]
     for item in plan.storage:
         result.append(("storage", item.name, _storage(item)))
         result += [("servers", item.name, _servers(item))] if item.servers else []
@@ -43,17 +44,17 @@ def _pool(pool: PoolPlan) -> str:
     return ", ".join(parts)
 
 
-def _fabric(fabric: FabricPlan) -> str:
+def _fabric(plan: Plan, fabric: FabricPlan) -> str:
     if fabric.shape == "managed":
         return f"{fabric.kind}, {fabric.rails} links per node of {fabric.speed}, owned by the cloud"
     if not fabric.tiers:
         return f"{fabric.kind} {fabric.shape}, {fabric.cables.get('node_node', 0)} links of {fabric.speed}"
     switches = " + ".join(f"{tier.count} {tier.name}" for tier in fabric.tiers)
     chassis = _boxes(fabric)
-    cables = sum(fabric.cables.values())
+    cables = count_cables(plan, [fabric]).text
     models = " / ".join(dict.fromkeys(tier.switch.name for tier in fabric.tiers))
     planes = f", {fabric.planes} planes" if fabric.planes > 1 else ""
-    return f"{fabric.kind} {fabric.shape}, {fabric.speed}, {switches}{chassis} ({models}), {cables} cables{planes}"
+    return f"{fabric.kind} {fabric.shape}, {fabric.speed}, {switches}{chassis} ({models}), {cables}{planes}"
 
 
 def _boxes(fabric: FabricPlan) -> str:
@@ -110,7 +111,8 @@ def _facility(plan: Plan, hall: FacilityPlan) -> list[Row]:
         )
         racks = f"{group.count} rack{'s' * (group.count > 1)} of {what}"
         rack = f" in {group.rack.name}" if group.rack else ""
-        power = f"{group.fullest_power}{' each' * (group.count > 1)}" if group.power else "power unknown"
+        least = "at least " if group.power_is_least else ""
+        power = f"{least}{group.fullest_power}{' each' * (group.count > 1)}" if group.power else "power unknown"
         result.append(("racks", group.pool or group.kind, f"{racks}{rack}, {power}"))
     over = f" of {hall.budget}" if hall.budget else ""
     parts = ", ".join(f"{what} {power or 'unknown'}" for what, power in _consumers(plan, hall))

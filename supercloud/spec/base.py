@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 from pydantic import (
@@ -15,6 +16,7 @@ from pydantic import (
     StrictInt,
     WithJsonSchema,
 )
+from pydantic_core import core_schema
 
 from ..primitives.quantity import Duration, Quantity, Rate, Size
 
@@ -38,6 +40,7 @@ __all__ = [
     "ReleaseText",
     "StoredSize",
     "Text",
+    "Whole",
 ]
 
 
@@ -135,16 +138,33 @@ Interfaces = Annotated[
 ]
 MIG_PROFILE = r"^[0-9]{1,3}g\.[0-9]{1,5}gb(\+[a-z.]+)?$"
 DeviceName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$")]
-Count = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=1, le=10_000_000)]
-NodeCount = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=1, le=131_072)]
-Natural = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=0, le=10_000_000)]
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Annotation of a whole number: ``Annotated[int, Whole(least, most)]``. Both bounds are in the JSON Schema too.
+
+    A ``Field(le=…)`` around it would be checked, but pydantic cannot put bounds of a validated value into the schema.
+    """
+
+    least: int
+    most: int
+
+    def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
+        number = core_schema.int_schema(strict=True, ge=self.least, le=self.most)
+        return core_schema.no_info_before_validator_function(_whole, number)
+
+
+Count = Annotated[int, Whole(1, 10_000_000)]
+NodeCount = Annotated[int, Whole(1, 131_072)]
+Natural = Annotated[int, Whole(0, 10_000_000)]
 # Bounds of the language: more than any site has, and few enough to be planned in seconds.
 MOST_MACHINES = 65_536
 """Of one group of equal machines that are no nodes: servers of a file system, service machines."""
-MachineCount = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=1, le=MOST_MACHINES)]
-Links = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=0, le=65_536)]
+MachineCount = Annotated[int, Whole(1, MOST_MACHINES)]
+Links = Annotated[int, Whole(0, 65_536)]
 """Links of one kind in a whole network."""
-PairLinks = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=0, le=1024)]
+PairLinks = Annotated[int, Whole(0, 1024)]
 """Links of one machine or switch, or between two of them: no switch of the catalog has so many ports."""
 Number = Annotated[float, Field(strict=True, ge=0, le=1e15)]
 Parameters = Annotated[
@@ -155,11 +175,15 @@ Parameters = Annotated[
 ]  # fmt: skip
 Ratio = Annotated[float, Field(strict=True, ge=0, le=1)]
 Flag = StrictBool
+_RELEASE = r"^[0-9]{1,4}(\.[0-9]{1,4}){0,2}$"
 ReleaseText = Annotated[
     str,
-    Field(pattern=r"^[0-9]{1,4}(\.[0-9]{1,4}){0,2}$", description="A release such as '22.05', in quotes."),
+    Field(pattern=_RELEASE, description="A release such as '22.05'."),
     BeforeValidator(_release),
-]
+    # without quotes it is a number of YAML, which other readers see as one
+    WithJsonSchema({"anyOf": [{"type": "string", "pattern": _RELEASE}, {"type": "number", "minimum": 0}],
+                    "description": "A release such as '22.05'."}),
+]  # fmt: skip
 
 
 class TwiceNamed(ValueError):

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from ..primitives.quantity import Money
-from .base import Count, Flag, Model, Name, Text, TwiceNamed, unique
+from .base import Flag, Model, Name, Text, TwiceNamed, Whole, unique
 from .fabric import Cidr, Fabric
 from .facility import Facility
 from .pool import Pool, twice_named
@@ -56,7 +56,7 @@ class Network(Model):
     """On-prem only: addresses of BMCs and switches; empty means 100.64.0.0/10."""
     macs: Text | None = None
     """On-prem only: a CSV file of host,network,mac (network is in-band, bmc or switch), relative to the spec's file."""
-    vlans: dict[Text, Annotated[Count, Field(le=4093)]] = {}
+    vlans: dict[Text, Annotated[int, Whole(1, 4093)]] = {}
     """On-prem only: VLANs of bridged subnets of the plan, such as ``{service: 10}``; the others are numbered."""
     id: Text | None = None
     """Clouds only: an existing network to use."""

@@ -14,11 +14,11 @@ from .base import (
     MachineCount,
     Model,
     Name,
-    Natural,
     PairLinks,
     StoredSize,
     Text,
     TwiceNamed,
+    Whole,
     unique,
 )
 
@@ -29,9 +29,9 @@ FabricKind = Literal["infiniband", "roce", "ethernet", "efa", "gpudirect-tcpx", 
 
 
 Cidr = Annotated[str, Field(pattern=r"^[0-9a-fA-F.:]{2,45}/\d{1,3}$")]
-Dscp = Annotated[Natural, Field(le=63)]
-Priority = Annotated[Natural, Field(le=7)]
-Mtu = Annotated[Count, Field(ge=1280, le=9216)]
+Dscp = Annotated[int, Whole(0, 63)]
+Priority = Annotated[int, Whole(0, 7)]
+Mtu = Annotated[int, Whole(1280, 9216)]
 
 
 class Switches(Model):
@@ -64,7 +64,7 @@ class Ecn(Model):
 
     min: StoredSize
     max: StoredSize
-    probability: Annotated[Count, Field(le=100)]
+    probability: Annotated[int, Whole(1, 100)]
     """Percent at ``max``."""
 
 
@@ -119,7 +119,7 @@ class Service(Model):
     name: Name
     count: MachineCount
     """Machines."""
-    links: Annotated[PairLinks, Field(ge=1)] = 1
+    links: Annotated[int, Whole(1, 1024)] = 1
     """Of each machine."""
     speed: DataRate | None = None
     """Of a link; empty means the fabric's. With half of it two links share a leaf port through a splitter."""
@@ -144,14 +144,14 @@ class Join(Model):
     """Links from every leaf into the topmost switches of another fabric, over the leaves' uplink ports."""
 
     fabric: Name
-    links: Annotated[PairLinks, Field(ge=1)]
+    links: Annotated[int, Whole(1, 1024)]
 
 
 class Partition(Model):
     """Who may talk to whom on an InfiniBand fabric."""
 
     tenant: Name
-    pkey: Annotated[Count, Field(le=0x7FFE)] | None = None
+    pkey: Annotated[int, Whole(1, 0x7FFE)] | None = None
     """15 bits, without the bit of membership; empty means one that follows from the tenant's name alone."""
     hosts: Text | None = None
     """Whose adapters are in it, such as train-[0001-0064]; empty means all of the fabric."""
@@ -196,10 +196,10 @@ class Fabric(Model):
     """Speed of a node's link; empty means what the machine's adapters and the switch have in common."""
     rails: Count | None = None
     """Links per node and plane; empty means what the machine's adapters give."""
-    leaf_rails: Annotated[Count, Field(le=64)] | None = None
+    leaf_rails: Annotated[int, Whole(1, 64)] | None = None
     """Rail-optimized only: rails of a node that share a leaf; empty means one, or, where compute nodes are fewer than a
     scalable unit and nothing else is said of leaves and spines, as many as take the fewest switches."""
-    planes: Annotated[Count, Field(le=64)] | None = None
+    planes: Annotated[int, Whole(1, 64)] | None = None
     """Independent copies of the network; empty means what the machine's adapters give."""
     su: Count | None = None
     """Nodes of one scalable unit; empty means what the machine's reference design or the switch gives."""
@@ -207,7 +207,7 @@ class Fabric(Model):
     """Node-facing ports per leaf; empty means half of them, or whole scale-up domains."""
     leaf_up: Count | None = None
     """Uplinks per leaf; empty means as many as ``oversubscription`` asks for."""
-    tiers: Annotated[Count, Field(ge=1, le=3)] | None = None
+    tiers: Annotated[int, Whole(1, 3)] | None = None
     """Switch tiers; empty means as few as will do."""
     pod: Literal["su", "rail"] | None = None
     """What shares its spines in three tiers: all rails of scalable units, or one rail of one."""

@@ -18,13 +18,13 @@ from ..primitives.quantity import (
     UnitPrice,
     Voltage,
 )
-from .base import Count, MachineCount, Model, Name, Natural, Number, Ratio, Text, TwiceNamed, unique
+from .base import Count, MachineCount, Model, Name, Number, Ratio, Text, TwiceNamed, Whole, unique
 
 __all__ = ["Cooling", "EnergySource", "EnergySupply", "Facility", "ManagementRacks", "PowerSupply", "RackChoice",
            "ServiceMachines"]  # fmt: skip
 
 
-Few = Annotated[Count, Field(le=256)]
+Few = Annotated[int, Whole(1, 256)]
 Method = Literal["air", "rear-door", "direct-liquid", "immersion"]
 
 
@@ -120,7 +120,7 @@ class Cooling(Model):
     """Coolant distribution unit in the catalog."""
     cdus: Few | None = None
     """Distribution units of each zone; empty means those that are needed and the spares."""
-    cdu_spares: Annotated[Natural, Field(le=256)] = 1
+    cdu_spares: Annotated[int, Whole(0, 256)] = 1
     """Units that may fail in each zone."""
     zone: Count | None = None
     """Racks that share distribution units; empty means all."""

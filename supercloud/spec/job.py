@@ -7,7 +7,20 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, StrictInt, model_validator
 
 from ..primitives.quantity import Money, Price, Quantity
-from .base import MIG_PROFILE, Count, Flag, Model, Name, Natural, Ratio, StoredSize, Text, Time, more_than_nothing
+from .base import (
+    MIG_PROFILE,
+    Count,
+    Flag,
+    Model,
+    Name,
+    Natural,
+    Ratio,
+    StoredSize,
+    Text,
+    Time,
+    Whole,
+    more_than_nothing,
+)
 from .storage import Mount
 from .tenant import Priority
 from .training import ModelShape
@@ -144,12 +157,12 @@ class JobSpec(Model):
     priority: Priority = "normal"
     preemptible: Flag = True
     checkpoint: Checkpoint | None = None
-    retries: Annotated[Natural, Field(le=1000)] = 0
+    retries: Annotated[int, Whole(0, 1000)] = 0
     retry_rules: tuple[RetryRule, ...] = ()
     env: dict[EnvName, Argument] = {}
     secrets: tuple[Secret, ...] = ()
     workdir: Mount | None = None
-    array: Annotated[Natural, Field(le=1_000_000)] | None = None
+    array: Annotated[int, Whole(0, 1_000_000)] | None = None
     """So many copies with SUPERCLOUD_ARRAY_INDEX 0, 1 …"""
     after: tuple[Text, ...] = ()
     """Jobs that must have completed before."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from ..primitives.quantity import Duration, Price
-from .base import MIG_PROFILE, Count, Flag, Model, Name, Natural, NodeCount, StoredSize, Text, unique
+from .base import MIG_PROFILE, Count, Flag, Model, Name, Natural, NodeCount, StoredSize, Text, Whole, unique
 from .facility import RackChoice
 from .storage import Mount
 
@@ -126,9 +126,9 @@ class Pool(Model):
     zones: tuple[Text, ...] = ()
     """Clouds only: zones the machines may be in; empty means the site's, and of those the first where they have a
     fabric, which never spans zones."""
-    min: Annotated[Natural, Field(le=131_072)] | None = None
+    min: Annotated[int, Whole(0, 131_072)] | None = None
     """Clouds only: machines that are always there; empty means none."""
-    initial: Annotated[Natural, Field(le=131_072)] | None = None
+    initial: Annotated[int, Whole(0, 131_072)] | None = None
     """Clouds only: machines that are there at first; empty means all of them, by the first way to get them."""
     placement: Literal["none", "cluster"] | None = None
     """Clouds only: whether a placement group keeps them near to each other; empty means where they have a fabric and

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from ..primitives.quantity import Duration
-from .base import Count, Flag, Model, Name, Natural, ReleaseText, StoredSize, Text, TwiceNamed, unique
+from .base import Count, Flag, Model, Name, ReleaseText, StoredSize, Text, TwiceNamed, Whole, unique
 
 __all__ = ["Host", "KubernetesScheduler", "Machines", "Partition", "Scheduler", "SlurmScheduler", "TopologyKind"]
 
@@ -31,7 +31,7 @@ class Partition(Model):
     max_time: Duration | None = None
     default_time: Duration | None = None
     max_nodes: Count | None = None
-    priority: Annotated[Natural, Field(le=65533)] = 1
+    priority: Annotated[int, Whole(0, 65533)] = 1
     """Priority tier: partitions of a higher one are scheduled first."""
     topology: TopologyKind | None = None
     """Which of the rendered topologies it uses (Slurm 25.05 and later)."""
@@ -46,7 +46,7 @@ class Machines(Model):
 
     machine: Text | None = None
     """Empty means a usual one."""
-    count: Annotated[Natural, Field(le=4096)] = 1
+    count: Annotated[int, Whole(0, 4096)] = 1
     disk: StoredSize | None = None
     """Of the root."""
     public: Flag = False

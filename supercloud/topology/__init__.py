@@ -10,7 +10,7 @@ from importlib import import_module
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .domains import Level
-    from .errors import TopologyError
+    from .errors import NoFreePorts, TopologyError
     from .graph import Axis, Fabric, FabricColumns, Tier
     from .grid import Grid, faces
     from .links import Columns, Link, LinkGroup
@@ -31,6 +31,7 @@ __all__ = [
     "Level",
     "Link",
     "LinkGroup",
+    "NoFreePorts",
     "Ports",
     "ScaleUp",
     "Tier",
@@ -48,7 +49,7 @@ __all__ = [
 
 _MODULES = {
     "domains": ("Level",),
-    "errors": ("TopologyError",),
+    "errors": ("NoFreePorts", "TopologyError"),
     "graph": ("Axis", "Fabric", "FabricColumns", "Tier"),
     "grid": ("Grid", "faces"),
     "links": ("Columns", "Link", "LinkGroup"),

@@ -15,6 +15,10 @@ class TopologyError(ValueError):
         return f"{self.problem}; {self.hint}"
 
 
+class NoFreePorts(TopologyError):
+    """Nodes and uplinks leave too few ports of leaves for the links that are reserved."""
+
+
 def require(least: int, **values: int | None) -> None:
     """Refuse a value below `least`; None means "not given" and passes."""
     for name, value in values.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from .errors import TopologyError, require
+from .errors import NoFreePorts, require
 from .links import NodeLinks
 
 __all__ = ["Reserve", "Reserved", "asks_of", "place_reserved"]
@@ -110,7 +110,7 @@ def _cages(hosts: NodeLinks, leaves: Sequence[_Leaf], ask: Reserve) -> list[tupl
         able = [leaf for leaf in leaves if leaf.clean]
         if not able:
             lacking = -(-(ask.ports - len(found)) // ask.together)
-            raise TopologyError(
+            raise NoFreePorts(
                 f"{-(-ask.ports // ask.together)} cages of {ask.together} ports are wanted for cables that fill a "
                 f"cage, {lacking} more than {hosts.leaves} leaves have free",
                 "take fewer nodes or services, larger leaves, or cables that take one port",
@@ -139,10 +139,10 @@ def _plain(leaves: Sequence[_Leaf], ports: int) -> list[tuple[int, int]]:
     return found
 
 
-def _too_few(hosts: NodeLinks, units: int, count: int, room: int, total: int) -> TopologyError:
+def _too_few(hosts: NodeLinks, units: int, count: int, room: int, total: int) -> NoFreePorts:
     fewer = hosts.nodes - -(-max(count - total, 1) // hosts.nics)
-    return TopologyError(
+    return NoFreePorts(
         f"{count} reserved links need {count} free leaf ports, but {hosts.nodes} nodes with {hosts.nics} ports "
         f"each leave {total} free on {hosts.leaves} leaves with {room} ports for them",
-        f"take {fewer} nodes, or {units + 1} units of {hosts.unit} nodes" if fewer > 0 else "take larger leaves",
+        f"take {fewer} nodes, or smaller units (su)" if fewer > 0 else "take larger leaves",
     )

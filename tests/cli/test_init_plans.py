@@ -15,7 +15,7 @@ from supercloud.spec.loader import loads
 
 Cli = Callable[..., tuple[int, str, str]]
 FACTS = Catalog.default()
-NODES = (1, 2, 8, 64, 512, 4096)
+NODES = (1, 2, 8, 64, 144, 512, 4096)
 # Machines that servers are made of: no cluster is made of them alone.
 NO_NODES = {"management-server", "nvidia-ufm-appliance"}
 
@@ -35,8 +35,10 @@ def test_any_number_of_any_machine_is_planned_or_refused_in_one_line(machine: st
                 "every machine of a hall can be ordered in any number"
             )
             continue
-        assert not resolve(loads(text, "cluster.yaml"), FACTS).errors
-        assert f"nodes: {nodes}\n" in text
+        plan = resolve(loads(text, "cluster.yaml"), FACTS)
+        assert not plan.errors and f"nodes: {nodes}\n" in text
+        if of.provider == "onprem" and nodes % of.domain_nodes == 0:  # a part of a domain is not what is sold
+            assert [item for item in plan.findings if item.level == "warning"] == []
 
 
 def test_a_switch_that_cannot_join_so_many_is_not_taken(cli: Cli, tmp_path: Path) -> None:
@@ -64,8 +66,8 @@ def test_the_switch_that_takes_the_fewest_switches_is_written(machine: str, node
         assert count_switches(write_smallest_without_errors(order, "cluster.yaml", FACTS)[0]) == min(alone)
 
 
-@pytest.mark.parametrize(("machine", "per_rack"), [("dgx-h100", 4), ("dgx-h200", 4), ("dgx-b200", 2), ("dgx-b300", 4)])
-def test_racks_are_filled_as_the_reference_architecture_shows(
+@pytest.mark.parametrize(("machine", "per_rack"), [("dgx-h100", 4), ("dgx-h200", 4), ("dgx-b200", 2), ("dgx-b300", 3)])
+def test_racks_are_filled_as_the_reference_architecture_shows_and_air_reaches(
     machine: str, per_rack: int, cli: Cli, tmp_path: Path
 ) -> None:
     file = tmp_path / "cluster.yaml"
@@ -80,7 +82,7 @@ def test_what_is_open_is_said_in_one_line(cli: Cli, tmp_path: Path) -> None:
     file.write_text(text.replace("  rack: {type: eia-48u}\n", "  cooling: {kind: air}\n"))
     code, out, err = cli("plan", file)
     (line,) = (line for line in out.splitlines() if line.startswith("open"))
-    assert "512 nodes and 320 switches in no rack; 12288 cables have no length" in line and code == 0
+    assert "512 nodes and 395 switches in no rack; 12306 links have no cable length" in line and code == 0
     assert "no problems found" not in err
 
 
@@ -88,3 +90,11 @@ def test_a_network_of_a_cloud_is_called_as_specs_call_it(cli: Cli, tmp_path: Pat
     file = tmp_path / "cluster.yaml"
     assert cli("init", file, "--machine", "a3-megagpu-8g", "--region", "us-central1")[0] == 0
     assert "kind: gpudirect-tcpx" in file.read_text()
+
+
+@pytest.mark.parametrize(("machine", "nodes"), [("dgx-h100", 32), ("dgx-b200", 128), ("dgx-a100", 20), ("dgx-b300", 5)])
+def test_infiniband_has_ports_for_its_subnet_manager(machine: str, nodes: int, cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    assert cli("init", file, "--machine", machine, "--nodes", nodes)[0] == 0
+    assert "manager: {links: 2}" in file.read_text()
+    assert "warning" not in "".join(map(str, cli("plan", file)))

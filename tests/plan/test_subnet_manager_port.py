@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+import pytest
 from plan.test_resolve import planned, train
+from samples import EXAMPLES
 
 from supercloud.errors import Finding
+from supercloud.plan.model import Plan
+from supercloud.plan.resolve import resolve
+from supercloud.spec.loader import load
+
+
+def plan_of(machine: str, nodes: int, **changes: Any) -> Plan:
+    fabric = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
+    return planned(pools=train(machine, nodes), fabrics=[fabric | changes])
 
 
 def found(nodes: int, **changes: Any) -> list[Finding]:
-    fabric = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
-    plan = planned(pools=train("dgx-b200", nodes), fabrics=[fabric | changes])
+    plan = plan_of("dgx-b200", nodes, **changes)
     return [item for item in plan.findings if item.check == "subnet-manager-port"]
 
 
@@ -30,3 +40,53 @@ def test_a_free_port_or_a_declared_manager_is_enough() -> None:
     assert not found(8, manager={"links": 2})
     assert not found(7, services=[{"name": "mgmt", "count": 2}])
     assert not found(8, kind="roce", switch="nvidia-sn5600")
+
+
+# Sizes that fill every port of the default design.
+FULL = [
+    ("dgx-h100", 32, {}),
+    ("dgx-h100", 128, {}),
+    ("dgx-h100", 256, {}),
+    ("dgx-h100", 64, {"su": 32}),
+    ("dgx-h100", 64, {"leaf_down": 32}),
+    ("dgx-h100", 8, {"shape": "fat-tree", "tiers": 1}),
+    ("dgx-h100", 32, {"shape": "fat-tree"}),
+    ("dgx-gb300", 144, {"switch": "nvidia-q3400-ra"}),
+    ("dgx-gb300", 144, {"switch": "nvidia-q3400-ra", "leaf_down": 72}),
+]
+
+
+@pytest.mark.parametrize(("machine", "nodes", "changes"), FULL)
+def test_what_the_warning_advises_plans_without_an_error(machine: str, nodes: int, changes: dict[str, Any]) -> None:
+    warned = plan_of(machine, nodes, **changes)
+    (finding,) = [item for item in warned.findings if item.check == "subnet-manager-port"]
+    assert "set manager: {links: 2}" in finding.hint
+    advised: dict[str, Any] = {"manager": {"links": 2}}
+    if field := re.search(r"set (su|leaf_down): (\d+)", finding.hint):
+        advised[field[1]] = int(field[2])
+    elif fewer := re.search(r"take (\d+) nodes", finding.hint):
+        nodes = int(fewer[1])
+    cured = plan_of(machine, nodes, **changes | advised)
+    assert not cured.errors
+    assert not [item for item in cured.findings if item.check == "subnet-manager-port"]
+    (fabric,) = cured.fabrics
+    switches = re.search(r"takes (\d+) switches in place of (\d+)", finding.hint)
+    counts = [sum(tier.count for tier in plan.fabrics[0].tiers) for plan in (cured, warned)]
+    assert not switches or list(map(int, switches.groups())) == counts
+    domain = cured.pools[0].machine.domain_nodes
+    assert all(level.size % domain == 0 for level in fabric.wiring.levels if level.name == "su")
+
+
+def test_smaller_units_are_chosen_only_where_the_spec_leaves_them_open() -> None:
+    (refused,) = plan_of("dgx-h100", 64, su=32, manager={"links": 2}).errors
+    assert refused.hint == "set su: 22, or take 63 nodes"
+    (refused,) = plan_of("dgx-gb300", 144, switch="nvidia-q3400-ra", leaf_down=72, manager={"links": 2}).errors
+    assert refused.hint == "set leaf_down: 54, or take 126 nodes"  # whole domains of 18
+    usual = plan_of("dgx-h100", 31, manager={"links": 2})
+    assert [tier.count for tier in usual.fabrics[0].tiers] == [8, 4]
+
+
+# The first example is its machines and nothing else; what it lacks is shown by the plan in README.md.
+@pytest.mark.parametrize("path", EXAMPLES[1:], ids=lambda path: path.parent.name)
+def test_examples_have_a_port_for_its_subnet_manager(path: Any) -> None:
+    assert not [item for item in resolve(load(path)).findings if item.check == "subnet-manager-port"]

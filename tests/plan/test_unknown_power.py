@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import re
 from pathlib import Path
 
 from halls import QM9700, hall
+from plan.test_resolve import planned, train
 
+from supercloud.plan.document import document
 from supercloud.plan.summary import rows
+from supercloud.targets import render
+from supercloud.targets.report.hall import power, racks
+from supercloud.targets.report.rows import row_plan
 
 CPU = "cpu-6740e"
 
@@ -42,3 +50,34 @@ def test_servers_of_unknown_power_are_named(tmp_path: Path) -> None:
 def test_known_power_is_a_plain_number(tmp_path: Path) -> None:
     text = row(tmp_path, "power", ("dgx-h100", 4), fabrics=[QM9700])
     assert text == "42.52 kW (nodes 40.8 kW, switches 1.72 kW), air cooling"
+
+
+def test_racks_of_switches_of_unknown_power_have_no_headroom() -> None:
+    """143 trays and 12 switches whose power nobody published: nothing says 0 kW, and nothing is left over."""
+    plan = planned(
+        pools=train("dgx-gb300", 143),
+        fabrics=[{"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-q3400-ra"}],
+        facility={"rack": {"type": "eia-48u", "power": "45.3 kW"}, "power": {"budget": "2 MW"},
+                  "cooling": {"kind": "direct-liquid"}},
+    )  # fmt: skip
+    switches = next(group for group in plan.facility.racks if group.kind == "network")
+    assert switches.limit and switches.power_is_least and switches.headroom is None
+    assert next(text for what, name, text in rows(plan) if (what, name) == ("racks", "network")).endswith("unknown")
+    published = document(plan).facility
+    group = next(item for item in published.rack_groups if item.kind == "network")
+    assert group.kw_at_least and group.headroom_kw is None and published.headroom_kw is None
+    listed = list(csv.DictReader(io.StringIO(render(plan, "racks")["racks.csv"])))
+    assert {row["headroom_kw"] for row in listed if row["kind"] == "network"} == {""}
+    cells = re.findall(r">([^<>]+)<", racks(plan).split("switches, services")[1])
+    assert "0 kW" not in cells and cells.count("not known") == 2 and "power not known" in row_plan(plan).alone()
+    assert "not known" in power(plan).split("headroom of the hall")[1]
+
+
+def test_racks_with_a_part_of_unknown_power_draw_at_least_the_rest(tmp_path: Path) -> None:
+    machines = [{"name": "login", "machine": CPU, "count": 2}]
+    text = row(tmp_path, "racks", ("dgx-h100", 4), machines=machines, rack={"type": "eia-48u"})
+    assert "at least" not in text, "racks of nodes whose power is known"
+    plan = hall(tmp_path, pools=[{"name": "a", "machine": "dgx-h100", "nodes": 4, "fabrics": ["compute"]}],
+                fabrics=[QM9700], machines=machines, rack={"type": "eia-48u"})  # fmt: skip
+    shared = next(text for what, name, text in rows(plan) if (what, name) == ("racks", "network"))
+    assert "at least 1.72 kW" in shared

@@ -8,10 +8,11 @@ import pytest
 import yaml
 from samples import EXAMPLES, ROOT
 
+from supercloud.errors import SpecError
 from supercloud.plan.document import document, plan_schema
 from supercloud.plan.resolve import resolve
 from supercloud.spec import schema as schemas
-from supercloud.spec.loader import load
+from supercloud.spec.loader import load, loads
 
 COMMITTED = Path(schemas.__file__).with_name("schemas")
 ALL = {name: (lambda name=name: schemas.schema_of(name)) for name in schemas.DOCUMENTS} | {"plan": plan_schema}
@@ -49,3 +50,55 @@ def test_the_schema_refuses_what_the_model_refuses() -> None:
     assert validator.is_valid(good)
     for spoilt in ({"nam": "x"}, {"name": "Bad Name"}, {"pools": []}, {"site": {"kind": "moon"}}):
         assert not validator.is_valid(good | spoilt)
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_bounds_have_the_names_that_validators_know(name: str) -> None:
+    def find(value: object, path: str) -> list[str]:
+        if isinstance(value, list):
+            return [at for index, item in enumerate(value) for at in find(item, f"{path}[{index}]")]
+        if not isinstance(value, dict):
+            return []
+        here = [f"{path}.{key}" for key in value if key in ("ge", "gt", "le", "lt", "multiple_of", "min_length")]
+        return here + [at for key, item in value.items() for at in find(item, f"{path}.{key}")]
+
+    assert find(ALL[name](), name) == []
+
+
+_SPEC = """
+name: pod1
+site: {kind: onprem, location: stockholm}
+scheduler: {kind: slurm, version: VERSION}
+pools: [{name: train, machine: dgx-h100, nodes: NODES}]
+network: {vlans: {in-band: VLAN}}
+fabrics: [{name: compute, kind: infiniband, shape: rail-optimized, switch: nvidia-qm9700, FABRIC}]
+"""
+_GOOD = {"VERSION": '"25.11"', "NODES": "16", "VLAN": "12", "FABRIC": "planes: 1"}
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "good"),
+    [
+        ("NODES", "1", True), ("NODES", "1000.0", True), ("NODES", "131072", True),
+        ("NODES", "0", False), ("NODES", "-5", False), ("NODES", "131073", False), ("NODES", "1.5", False),
+        ("NODES", "sixteen", False), ("NODES", "true", False),
+        ("VERSION", "25.11", True), ("VERSION", "new", False), ("VERSION", "-1", False), ("VERSION", "[1]", False),
+        ("VLAN", "4093", True), ("VLAN", "4094", False), ("VLAN", "0", False),
+        ("FABRIC", "tiers: 3", True), ("FABRIC", "tiers: 4", False), ("FABRIC", "leaf_down: 0", False),
+        ("FABRIC", "manager: {links: 2}", True), ("FABRIC", "manager: {links: -2}", False),
+        ("FABRIC", "services: [{name: s, count: 1, links: 0}]", False),
+        ("FABRIC", "partitions: [{tenant: a, pkey: 32767}]", False),
+    ],
+)  # fmt: skip
+def test_a_stock_validator_takes_what_check_takes(field: str, text: str, good: bool) -> None:
+    document = _SPEC
+    for name, value in (_GOOD | {field: text}).items():
+        document = document.replace(name, value)
+    try:
+        loads(document)
+        taken = True
+    except SpecError:
+        taken = False
+    assert taken is good
+    validator = jsonschema.Draft202012Validator(schemas.schema_of("cluster"))
+    assert validator.is_valid(yaml.safe_load(document)) is good

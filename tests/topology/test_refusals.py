@@ -15,7 +15,7 @@ def test_reserved_links_that_do_not_fit():
     error = refusal(rail_optimized, 128, rails=8, radix=64, reserved=4)
     assert str(error) == (
         "4 reserved links need 4 free leaf ports, but 128 nodes with 8 ports each leave 0 free on 32 leaves with "
-        "32 ports for them; take 127 nodes, or 5 units of 32 nodes"
+        "32 ports for them; take 127 nodes, or smaller units (su)"
     )
     assert rail_optimized(127, rails=8, radix=64, reserved=4).link_counts["reserved-leaf"] == 4
     assert rail_optimized(128, rails=8, radix=64, reserved=4, units=5).link_counts["reserved-leaf"] == 4

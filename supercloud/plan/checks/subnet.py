@@ -9,6 +9,7 @@ from ...catalog import Catalog, Machine
 from ...errors import Finding, InputError, UnknownName
 from ...primitives.nodes import expand, fold
 from ...spec import Fabric as Declared
+from ...spec.fabric import Manager
 from ...topology import Fabric as Wiring
 from ..fabric.nccl import collective_fabrics, rdma_devices
 from ..fabric.partitions import (
@@ -91,9 +92,34 @@ def subnet_manager_port(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "subnet-manager-port", "warning", path,
                 f"all {ports} switch ports of {fabric.name} are in use: the host of its subnet manager has none, and "
                 "without a subnet manager no port becomes active",
-                "set manager: {links: 2} (a leaf port for each of two hosts), or declare the hosts in services; "
-                "leaves with more ports, or fewer nodes, make room",
+                _manager_cure(plan, catalog, path),
             )  # fmt: skip
+
+
+# Hosts of a subnet manager that are advised: one may fail.
+_MANAGER_LINKS = 2
+
+
+def _manager_cure(plan: Plan, catalog: Catalog, path: str) -> str:
+    """What gives the hosts of the manager a port, tried on a plan; and what else has to change for it."""
+    from ..resolve import resolve  # which runs the checks
+
+    manager = Manager(links=_MANAGER_LINKS)
+    fabrics = tuple(
+        item.model_copy(update={"manager": manager}) if item.kind == "infiniband" and item.manager is None else item
+        for item in plan.spec.fabrics
+    )
+    tried = resolve(plan.spec.model_copy(update={"fabrics": fabrics}), catalog)
+    known = {(item.check, item.path) for item in plan.findings}
+    error = next((item for item in tried.errors if item.path.startswith(path)
+                  and (item.check, item.path) not in known), None)  # fmt: skip
+    ports = f"set manager: {{links: {_MANAGER_LINKS}}} (a leaf port for each of two hosts)"
+    if error:
+        return f"{ports}; there is room for it if you {error.hint}"
+    before, after = (next((sum(tier.count for tier in fabric.tiers) for at, fabric, _ in _subnets(found) if at == path),
+                          0) for found in (plan, tried))  # fmt: skip
+    price = f"; that takes {after} switches in place of {before}, fewer nodes do not" if after > before else ""
+    return f"{ports}, or declare the hosts in services{price}"
 
 
 def _has_host(fabric: FabricPlan) -> bool:

@@ -17,6 +17,7 @@ from ..problems import Problems
 from .apart import leaves_apart
 from .leaf_pairs import build_with_peer_ports
 from .leaf_rules import asks_of, grown, leaves_of, most_under_one
+from .reserved_ports import Sizes, build_with_reserved_ports
 from .shared_leaves import SmallFabric, is_open, is_small, select_fewest_switches
 from .units import Units, list_units, select_wiring
 
@@ -50,11 +51,15 @@ def build(
     """The wiring of a declared fabric: ``cage`` ports share a cage of a leaf; ``least`` leaves of a fat tree are built
     at least, or units of rails. Raises TopologyError."""
 
-    def built(declared: Fabric) -> Wiring:
-        return _build(declared, role, nodes, rails, planes, radix, cage, machine, rack, services, speed, rack_nodes,
+    def built(declared: Fabric, count: int) -> Wiring:
+        return _build(declared, role, count, rails, planes, radix, cage, machine, rack, services, speed, rack_nodes,
                       spines, least)  # fmt: skip
 
-    return build_with_peer_ports(built, fabric, radix[0], rails, machine.domain_nodes)
+    def paired(declared: Fabric, count: int) -> Wiring:
+        return build_with_peer_ports(lambda item: built(item, count), declared, radix[0], rails, machine.domain_nodes)
+
+    sizes = Sizes.of(fabric, nodes, rails, radix[0], machine.domain_nodes)
+    return build_with_reserved_ports(paired, fabric, sizes)
 
 
 def _build(

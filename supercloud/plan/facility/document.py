@@ -30,6 +30,8 @@ class RackDocument(_Part):
     nodes_per_rack: int
     kw: float
     """Of a full rack."""
+    kw_at_least: bool = False
+    """Whether a rack draws more: the power of a part is not known, and counted as 0 or by a lower bound."""
     units: int
     limited_by: str
     kind: str = "compute"
@@ -38,6 +40,7 @@ class RackDocument(_Part):
     """Of what is in a full rack; null where a part is not known."""
     limit_kw: float | None = None
     headroom_kw: float | None = None
+    """Null where there is no limit, or where a part's power is not known."""
     liquid_kw: float = 0
     """Heat of a full rack that leaves in the liquid."""
     circuits: int = 0
@@ -89,6 +92,7 @@ def facility_document(plan: Plan) -> FacilityDocument | None:
                 racks=group.count,
                 nodes_per_rack=group.nodes_per_rack,
                 kw=round(group.power.to("kW"), 3),
+                kw_at_least=group.power_is_least,
                 units=group.units,
                 limited_by=group.limited_by,
                 kind=group.kind,
@@ -107,7 +111,7 @@ def facility_document(plan: Plan) -> FacilityDocument | None:
         nodes_kw=round(hall.nodes.to("kW"), 3),
         switches_kw=round(hall.switches.to("kW"), 3),
         budget_kw=round(hall.budget.to("kW"), 3) if hall.budget else None,
-        headroom_kw=round((hall.budget - hall.it).to("kW"), 3) if hall.budget else None,
+        headroom_kw=kilowatts(hall.headroom),
         densest_rack_kw=round(hall.densest.to("kW"), 3),
         cooling=hall.cooling,
         energy_mwh_year=round(hall.energy_year.to("MWh"), 3),

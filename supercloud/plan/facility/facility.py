@@ -20,7 +20,7 @@ from .cooling import cooling_of
 from .electricity import carried, circuits_of, feeds_of, named, power_of, shelf_of
 from .files import read
 from .hall import EnergyPlan, MachineGroup, ServiceGroup, SourcePlan, largest
-from .racking import Known, air_reach, node_group, node_power, switch_boxes, switch_power, with_leaves
+from .racking import Known, air_reach, is_power_known, node_group, node_power, switch_boxes, switch_power, with_leaves
 from .shared_racks import network_runs, server_runs, shared_group
 
 __all__ = ["facility_of", "node_power"]
@@ -107,7 +107,7 @@ def _switches(fabrics: tuple[FabricPlan, ...], unknown: list[str], unsized: list
     total = _NONE
     for fabric in fabrics:
         for tier in fabric.tiers:
-            if tier.switch.power_max is None and tier.switch.power_typical is None:
+            if not is_power_known(tier.switch):
                 _once(unknown, f"power of {tier.switch.name}")
             if tier.switch.units is None:
                 _once(unsized, tier.switch.name)

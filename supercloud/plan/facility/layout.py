@@ -13,7 +13,7 @@ from ...primitives.quantity import Length, Power
 from ...spec import ClusterSpec
 from ..model import FabricPlan, FacilityPlan, Item, LayoutPlan, PoolPlan, RackGroup, RackPlan
 from .hall import MachineGroup
-from .racking import switch_power
+from .racking import find_unknown_power, switch_power
 from .shared_racks import Things, network_runs, server_runs
 
 __all__ = ["layout_of"]
@@ -59,9 +59,11 @@ def layout_of(
     ordered = _amid(nodes, network, fabrics) if spread else _in_the_middle(nodes, network)
     ordered = _with_cdus([*ordered, *storage], hall, facility.cooling.zone if facility else None)
     per_row = (facility.racks_per_row if facility else None) or min(_RACKS_PER_ROW, max(len(ordered), 1))
+    unknown = find_unknown_power(pools, fabrics, (*servers, *hall.service))
     racks = tuple(
         RackPlan(f"r{index // per_row + 1:02d}-{index % per_row + 1:02d}", index // per_row, index % per_row,
-                 content.kind, content.rack, content.units, items, content.power, zone, content.group)  # type: ignore[arg-type]
+                 content.kind, content.rack, content.units, items, content.power, zone, content.group,  # type: ignore[arg-type]
+                 any(item.of in unknown for item in items))
         for index, (content, items, zone) in enumerate(_numbered(ordered, hall))
     )  # fmt: skip
     widths = [group.rack.width for group in hall.racks if group.rack and group.rack.width]

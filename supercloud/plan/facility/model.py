@@ -61,6 +61,8 @@ class RackGroup:
     """Fabrics whose leaves stand with the nodes, one a rack."""
     nodes: int = 0
     """In all of these racks; 0 where they hold no nodes of a pool."""
+    power_is_least: bool = False
+    """Whether the power of a part is not known: counted as 0, or by a lower bound."""
 
     @property
     def fullest_nodes(self) -> int:
@@ -81,8 +83,8 @@ class RackGroup:
 
     @property
     def headroom(self) -> Power | None:
-        """What a full rack leaves of its limit; None where it has none."""
-        return self.limit - self.power if self.limit else None
+        """What a full rack leaves of its limit; None where it has none, or where its power is not wholly known."""
+        return self.limit - self.power if self.limit and not self.power_is_least else None
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,11 @@ class FacilityPlan:
         """Racks that hold storage servers."""
         return self._count("storage")
 
+    @property
+    def headroom(self) -> Power | None:
+        """What IT leaves of the budget; None where there is none, or where the power of something is not known."""
+        return self.budget - self.it if self.budget and not self.unknown else None
+
     def _count(self, kind: str) -> int:
         return sum(group.count for group in self.racks if group.kind == kind)
 
@@ -179,6 +186,15 @@ class RackPlan:
     """Cooling zone, from 0: the racks whose liquid the same distribution units move. None where only air cools."""
     group: int = -1
     """Index of its group in the facility's ``racks``; -1 where it is of none."""
+    power_is_least: bool = False
+    """Whether the power of something in it is not known: counted as 0, or by a lower bound."""
+
+    @property
+    def power_text(self) -> str:
+        """What it draws, for people."""
+        if not self.power:
+            return "power unknown"
+        return f"at least {self.power}" if self.power_is_least else str(self.power)
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,10 @@ from ...primitives.quantity import Power
 from ...spec.facility import Facility, RackChoice
 from ..model import FabricPlan, PoolPlan, RackGroup
 from ..problems import Problems
+from .hall import MachineGroup
 
-__all__ = ["Known", "air_reach", "machine_heat", "node_group", "node_power", "switch_boxes", "switch_heat",
+__all__ = ["Known", "air_reach", "find_unknown_power", "is_power_known", "machine_heat",
+           "node_group", "node_power", "switch_boxes", "switch_heat",
            "switch_power", "with_leaves"]  # fmt: skip
 
 _NONE = Power(0, "W")
@@ -69,6 +71,23 @@ def node_power(machine: Machine, unknown: list[str] | None = None) -> Power:
 def switch_power(switch: Switch) -> Power:
     """Highest power that is known of a switch, 0 where none is."""
     return switch.power_max or switch.power_typical or _NONE
+
+
+def is_power_known(thing: Machine | Switch) -> bool:
+    """Whether somebody sourced what it draws, and not only a lower bound of it."""
+    if isinstance(thing, Switch):
+        return bool(thing.power_max or thing.power_typical)
+    return bool(thing.power or (thing.rack and thing.rack.power))
+
+
+def find_unknown_power(
+    pools: Iterable[PoolPlan], fabrics: Iterable[FabricPlan], groups: Iterable[MachineGroup]
+) -> frozenset[str]:  # fmt: skip
+    """Pools, groups of machines and tiers (``fabric/tier``) whose power nobody sourced, or only a lower bound of it."""
+    things: list[tuple[str, Machine | Switch]] = [(item.name, item.machine) for item in pools]
+    things += [(item.name, item.machine) for item in groups]
+    things += [(f"{fabric.name}/{tier.name}", tier.switch) for fabric in fabrics for tier in fabric.tiers]
+    return frozenset(name for name, thing in things if not is_power_known(thing))
 
 
 def switch_boxes(count: int, switch: Switch) -> int:
@@ -175,6 +194,7 @@ def node_group(
         shelf_power=known.shelf.power if on_busbar and known.shelf else None,
         shelf_units=known.shelf.units if on_busbar and known.shelf else 0,
         nodes=pool.nodes,
+        power_is_least=not is_power_known(pool.machine),
     )
 
 
@@ -200,6 +220,7 @@ def _product_group(pool: PoolPlan, cooling: str, known: Known) -> RackGroup:
         shelves=product.power_shelves,
         shelf_power=product.shelf_power,
         nodes=pool.nodes,
+        power_is_least=not is_power_known(pool.machine),
     )
 
 
@@ -257,5 +278,6 @@ def with_leaves(group: RackGroup, fabrics: Iterable[FabricPlan]) -> RackGroup:
             weight=load,
             heat=group.heat + switch_heat(leaf.switch, power, group.cooling),
             top=(*group.top, fabric.name),
+            power_is_least=group.power_is_least or not is_power_known(leaf.switch),
         )
     return group

@@ -10,7 +10,7 @@ from ...facility import Heat, Limits, Run, racks_for, share_out
 from ...primitives.quantity import Mass, Power
 from ..model import FabricPlan, RackGroup
 from .hall import MachineGroup, largest
-from .racking import Known, machine_heat, node_power, switch_boxes, switch_heat, switch_power
+from .racking import Known, is_power_known, machine_heat, node_power, switch_boxes, switch_heat, switch_power
 
 __all__ = ["Things", "network_runs", "server_runs", "shared_group"]
 
@@ -92,6 +92,7 @@ def shared_group(
         limit=limit,
         heat=heat,
         cooling=known.cooling,
+        power_is_least=not all(is_power_known(run.key[2]) for run in runs),
     )
 
 

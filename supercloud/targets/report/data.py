@@ -136,6 +136,7 @@ def _racks(plan: Plan) -> list[dict[str, Any]]:
             "row": rack.row,
             "kind": rack.kind,
             "kw": round(rack.power.to("kW"), 2),
+            "least": rack.power_is_least,
             "items": [[item.what, item.of, item.first, item.count, item.unit, item.height] for item in rack.items],
             "svg": elevation(things, rack).inner(),
         }

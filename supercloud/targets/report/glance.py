@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 
+from ...plan.cabling.counts import count_cables
 from ...plan.cloud.cost import HOURS_OF_A_MONTH
 from ...plan.model import FacilityPlan, Plan
 from ...primitives.quantity import Size
 from .facts import table
-from .names import binary, carbon_text, energy_text, money_text, plural, power_text
+from .names import binary, carbon_text, energy_text, money_text, plural, power_text, rack_power_text
 
 __all__ = ["glance"]
 
@@ -91,11 +92,12 @@ def _compute(plan: Plan) -> _Card:
 
 def _network(plan: Plan) -> _Card:
     switches = sum(tier.count for fabric in plan.fabrics for tier in fabric.tiers)
-    cables = sum(sum(fabric.cables.values()) for fabric in plan.fabrics)
+    cables = count_cables(plan)
     first = next(fabric for fabric in plan.fabrics if fabric.tiers)
     return _Card(
-        "switch", "Network", f"{cables:,}", "cables",
+        "switch", "Network", f"{cables.pieces:,}", "cables",
         (("switches", f"{switches:,}"),
+         ("links", f"{cables.links:,}" if cables.links != cables.pieces else ""),
          (first.name, f"{first.kind} {first.shape}"),
          ("link", str(first.speed or "")),
          ("others", ", ".join(fabric.name for fabric in plan.fabrics if fabric is not first))),
@@ -106,10 +108,11 @@ def _racks(plan: Plan, hall: FacilityPlan) -> _Card:
     assert plan.layout
     kinds = (("nodes", hall.node_racks), ("network", hall.network_racks), ("storage", hall.storage_racks))
     rows = plan.layout.row_power()
+    fullest = max(hall.racks, key=lambda group: group.fullest_power.base, default=None)
     return _Card(
         "panel", "Hall", f"{len(plan.layout.racks):,}", f"racks in {plural(plan.layout.rows, 'row')}",
         (("of them", ", ".join(f"{count:,} {name}" for name, count in kinds if count)),
-         ("fullest rack", power_text(hall.densest)),
+         ("fullest rack", rack_power_text(fullest) if fullest else ""),
          ("fullest row", power_text(max(rows)) if rows else "")),
     )  # fmt: skip
 

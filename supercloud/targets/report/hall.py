@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...plan.model import FacilityPlan, Plan, RackGroup
 from ...primitives.quantity import TemperatureStep
 from .facts import pairs, table
-from .names import plural, power_text
+from .names import plural, power_text, rack_power_text
 
 __all__ = ["cooling", "power", "racks"]
 
@@ -20,8 +20,8 @@ def racks(plan: Plan) -> str:
             group.rack.name if group.rack else "",
             f"{group.nodes_per_rack} nodes" if group.nodes_per_rack else "shared",
             f"{group.units} of {group.rack.units}" if group.rack else str(group.units),
-            power_text(group.power) if group.power else "not known",
-            power_text(group.headroom) if group.headroom is not None and group.power else "",
+            rack_power_text(group),
+            power_text(group.headroom) if group.headroom is not None else "not known" if group.limit else "",
             f"{group.weight.to('kg'):,.0f} kg" if group.weight else "",
             group.cooling,
             _fed(group),
@@ -62,8 +62,8 @@ def power(plan: Plan) -> str:
         ("comes and goes at once", power_text(hall.power.swing) + (f" of {power_text(supply.swing_limit)}" if supply
          and supply.swing_limit else "") if hall.power.swing is not None else "not declared"),
         ("fullest row", power_text(max(rows)) + (f" of {power_text(limit)}" if limit else "") if rows else ""),
-        ("headroom of the hall", power_text(hall.budget - hall.it) if hall.budget and hall.budget >= hall.it else
-         "none" if hall.budget else "no budget declared"),
+        ("headroom of the hall", "no budget declared" if not hall.budget else "none" if hall.budget < hall.it else
+         power_text(hall.headroom) if hall.headroom is not None else "not known"),
     ]  # fmt: skip
     return pairs(data)
 

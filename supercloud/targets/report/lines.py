@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...plan.model import FacilityPlan, Plan
 from ..pictures import Picture, cut
-from .names import plural, power_text
+from .names import plural, power_text, rack_power_text
 
 __all__ = ["cooling_line", "power_line"]
 
@@ -90,7 +90,7 @@ def _loads(plan: Plan, hall: FacilityPlan) -> list[tuple[str, str, str]]:
     found = []
     for group in hall.racks:
         name = group.pool or {"network": "switches, services", "storage": "storage servers"}.get(group.kind, group.kind)
-        draws = f" of {power_text(group.power)}" if group.power else ", power not known"
+        draws = f" of {rack_power_text(group)}" if group.power else ", power not known"
         about = f"{plural(group.count, 'rack')}{draws}"
         found.append((name, about, _COLOURS.get(group.kind, "panel")))
     named = {group.pool for group in hall.racks}

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from ...plan.model import Plan
+from ...plan.model import Plan, RackGroup
 from ...primitives.quantity import Carbon, Energy, Money, Power, Quantity, Size
 
-__all__ = ["binary", "carbon_text", "energy_text", "money_text", "plural", "power_text", "switch_digits", "switch_name"]
+__all__ = [
+    "binary",
+    "carbon_text",
+    "energy_text",
+    "money_text",
+    "plural",
+    "power_text",
+    "rack_power_text",
+    "switch_digits",
+    "switch_name",
+]
 
 
 def switch_digits(count: int) -> int:
@@ -27,6 +37,12 @@ def binary(size: Size) -> str:
 def power_text(power: Power) -> str:
     """A power with four digits: 40.8 kW, 1.413 MW."""
     return _in(power, "GW", "MW", "kW")
+
+
+def rack_power_text(group: RackGroup) -> str:
+    """What the fullest of these racks draws; a lower bound where the power of a part is not known."""
+    least = "at least " if group.power_is_least else ""
+    return f"{least}{power_text(group.fullest_power)}" if group.fullest_power else "not known"
 
 
 def energy_text(energy: Energy) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from ...plan.facility.hall import MachineGroup
-from ...plan.facility.racking import node_power, switch_power
 from ...plan.model import Plan, RackPlan
 from ..pictures import Picture, width_of
 from .names import power_text
@@ -29,23 +27,22 @@ def row_plan(plan: Plan) -> Picture | None:
     cell = max(30.0, min(64.0, (_WIDTH - _LEFT - _RIGHT) / columns))
     depth, pitch, size = (20, 27, 9) if many else (34, 48, 11)
     densest = max(rack.power.to("kW") for rack in layout.racks) or 1.0
-    unknown = _unknown(plan)
     width = max(_LEFT + columns * cell + _RIGHT, 640)
     picture = Picture(width, _TOP + rows * pitch + 48, f"row plan of {plan.name}")
     for column in range(columns):
         picture.text(_LEFT + (column + 0.5) * cell, 13, str(column + 1), "faint", 10, "middle")
-    partly = {rack.row for rack in layout.racks if any(item.of in unknown for item in rack.items)}
+    partly = {rack.row for rack in layout.racks if rack.power_is_least}
     for row, power in enumerate(layout.row_power()):
         y = _TOP + row * pitch + depth / 2
         picture.text(_LEFT - 10, y, f"row {row + 1}", "faint", 11, "end")
         picture.text(_LEFT + columns * cell + 10, y, power_text(power) + "+" * (row in partly), "faint", 11)
     for rack in layout.racks:
         x, y = _LEFT + rack.column * cell, float(_TOP + rack.row * pitch)
-        _rack(picture, rack, x, y, (cell, depth, size), densest, any(item.of in unknown for item in rack.items))
+        _rack(picture, rack, x, y, (cell, depth, size), densest, rack.power_is_least)
     for first, last, row in _zones(layout.racks):
         x, y = _LEFT + first * cell + 3, _TOP + row * pitch + depth + 4
         picture.line(x, y, _LEFT + (last + 1) * cell - 3, y, "coolline")
-    _legend(picture, layout.racks, _TOP + rows * pitch + 12, bool(unknown))
+    _legend(picture, layout.racks, _TOP + rows * pitch + 12, bool(partly))
     return picture
 
 
@@ -55,7 +52,9 @@ def _rack(
     cell, depth, size = sizes
     kilowatts = rack.power.to("kW")
     held = sum(item.count for item in rack.items)
-    tip = f"{rack.name}: {rack.kind}, {held} things, {kilowatts:.4g} kW" + (", of a part not known" * unknown)
+    tip = f"{rack.name}: {rack.kind}, {held} things, " + (
+        f"{kilowatts:.4g} kW" + ", of a part not known" * unknown if kilowatts else "power not known"
+    )
     if rack.zone is not None:
         tip += f", cooling zone {rack.zone + 1}"
     deep = 0.35 + 0.65 * kilowatts / densest
@@ -67,21 +66,6 @@ def _rack(
     elif not kilowatts:
         text = "–"
     picture.text(x + cell / 2, y + depth / 2, text, "on", size, "middle")
-
-
-def _unknown(plan: Plan) -> set[str]:
-    """What of the items has no power that anybody sourced."""
-    groups: list[MachineGroup] = [*plan.servers, *(plan.facility.service if plan.facility else ())]
-    machines = [(item.name, item.machine) for item in plan.pools] + [(item.name, item.machine) for item in groups]
-    found = set()
-    for name, machine in machines:
-        said: list[str] = []
-        node_power(machine, said)  # says so where it is nothing, or a lower bound
-        if said:
-            found.add(name)
-    for fabric in plan.fabrics:
-        found |= {f"{fabric.name}/{tier.name}" for tier in fabric.tiers if not switch_power(tier.switch)}
-    return found
 
 
 def _zones(racks: tuple[RackPlan, ...]) -> list[tuple[int, int, int]]:

@@ -59,9 +59,10 @@ def _machines(plan: Plan) -> Iterator[Item]:
                 before = known.get(service.name)
                 if before is None or (service.count, bool(service.product)) > (before.count, bool(before.product)):
                     known[service.name] = service
-    declared = {group.name for group in plan.facility.service} if plan.facility else set()
+    groups = {group.name for group in plan.facility.service} if plan.facility else set()
+    groups |= {group.name for group in plan.servers}
     for service in known.values():
-        if service.name not in declared:
+        if service.name not in groups:  # groups of machines that the plan counts itself have lines of their own
             product = service.product or service.name
             yield Item("machines", f"{product} ({service.name})", product, service.part_number or "", service.count)
     for group in plan.facility.service if plan.facility else ():

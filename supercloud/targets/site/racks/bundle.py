@@ -49,7 +49,7 @@ def _racks(plan: Plan) -> Iterable[Sequence[object]]:
         kind = rack.rack.name if rack.rack else ""
         whole = rack.group >= 0 and rack.power == groups[rack.group].power
         yield (rack.name, rack.row + 1, rack.column + 1, rack.kind, kind, rack.units, used, _kw(rack.power),
-               weight if whole else "", _kw(limit - rack.power if limit else None),
+               weight if whole else "", _kw(limit - rack.power if limit and not rack.power_is_least else None),
                "" if rack.zone is None else rack.zone + 1)  # fmt: skip
 
 
@@ -58,8 +58,10 @@ def _rows(plan: Plan) -> Iterable[Sequence[object]]:
         return
     limit = plan.spec.facility.power.row if plan.spec.facility else None
     counts = Counter(rack.row for rack in plan.layout.racks)
+    partly = {rack.row for rack in plan.layout.racks if rack.power_is_least}
     for index, power in enumerate(plan.layout.row_power()):
-        yield index + 1, counts[index], _kw(power), _kw(limit), _kw(limit - power if limit is not None else None)
+        left = limit - power if limit is not None and index not in partly else None
+        yield index + 1, counts[index], _kw(power), _kw(limit), _kw(left)
 
 
 def _weight(weight: Mass | None) -> object:

@@ -26,8 +26,7 @@ def _head(racks: list[RackPlan]) -> Iterator[str]:
     more = f" and {len(racks) - _NAMED} more" if len(racks) > _NAMED else ""
     first = racks[0]
     of = f" in {first.rack.name}" if first.rack else ""
-    power = f"{first.power}" if first.power else "power unknown"
-    yield f"{len(racks)} × {first.kind}{of}, {power}: {names}{more}"
+    yield f"{len(racks)} × {first.kind}{of}, {first.power_text}: {names}{more}"
 
 
 def _drawing(rack: RackPlan, things: Things) -> Iterator[str]:

@@ -28,6 +28,7 @@ train-+([0-9])) planned=mlx5_11 ;;
 *) ;;
 esac
 case $host in
+compute-manager-02) config=${config:-opensm-standby.conf} ;;
 *) config=${config:-opensm.conf} ;;
 esac
 

@@ -3,7 +3,7 @@
 # clients.sh: once, on the first server: the nodes join as clients. Values to begin with, not measured here.
 set -euo pipefail
 
-printf '%s\n' train-{0001..0032} >train.clients
+printf '%s\n' train-{0001..0031} >train.clients
 mmaddnode -N train.clients
 mmchlicense client --accept -N train.clients
 mmchconfig pagepool=16G,verbsRdma=enable,verbsRdmaSend=yes -N train.clients

@@ -9,5 +9,5 @@ mmchlicense server --accept -N all
 mmchconfig pagepool=16G,verbsRdma=enable,verbsRdmaSend=yes -N all # a value to begin with, not measured here
 mmstartup -a
 mmcrnsd -F disks.stanza
-mmcrfs proj -F disks.stanza -B 4M -m 2 -M 2 -r 2 -R 2 -n 35 -T /proj -A yes
+mmcrfs proj -F disks.stanza -B 4M -m 2 -M 2 -r 2 -R 2 -n 34 -T /proj -A yes
 mmmount proj -a

@@ -13,7 +13,7 @@ system=${DESTDIR:-}
 # length. "-" is a device that the catalog does not know: then the interface must have its name already.
 case $name in
 train-+([0-9]))
-    prefix=train- first=1 last=64 before=0
+    prefix=train- first=1 last=63 before=0
     machine=dgx-h100
     ports=(
         "rail0 mlx5_11 2886729728 0 18"

@@ -1,0 +1,58 @@
+"""What a plan leaves open names the fields that close it: with all of them set, nothing is open any more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from plan.test_resolve import planned
+
+from supercloud.plan.model import Plan
+from supercloud.plan.open_points import describe_open
+
+FABRIC = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}
+IN_RACK: dict[str, Any] = {"type": "orv3-48u"}
+VALUES: dict[str, Any] = {
+    "facility.rack": {"type": "eia-48u"},
+    "facility.rack with its type and nodes": {"type": "eia-48u", "nodes": 4},
+    "facility.rack.nodes": 4,
+    "facility.management.type": "eia-48u",
+    "pools[0].rack.nodes": 4,
+}
+
+
+def plan_of(machine: str, facility: dict[str, Any], own: dict[str, Any] | None = None) -> Plan:
+    pool: dict[str, Any] = {"name": "train", "machine": machine, "nodes": 64, "fabrics": ["compute"]}
+    return planned(pools=[pool | ({"rack": own} if own else {})], fabrics=[FABRIC], facility=facility)
+
+
+@pytest.mark.parametrize("machine", ["mi355x-8gpu", "dgx-b300"])
+@pytest.mark.parametrize("own", [None, IN_RACK])
+@pytest.mark.parametrize(
+    "facility",
+    [{"cooling": {"kind": "air"}}, {"rack": IN_RACK}, {"rack": IN_RACK, "management": {"type": "eia-48u"}},
+     {"management": {"type": "eia-48u"}}],
+)  # fmt: skip
+def test_what_is_open_is_closed_by_what_it_names(
+    machine: str, own: dict[str, Any] | None, facility: dict[str, Any]
+) -> None:
+    text = describe_open(plan_of(machine, facility, own))
+    if not text:
+        return
+    own = dict(own) if own else None
+    facility = {key: dict(value) for key, value in facility.items()}
+    for field in text.split(": set ")[1].split(" and facility"):
+        name = field if field in VALUES else f"facility{field}"
+        *way, last = name.split(" ")[0].removeprefix("facility.").split(".")
+        if name.startswith("pools"):
+            assert own is not None
+            own["nodes"] = VALUES[name]
+        elif way:
+            facility.setdefault(way[0], {})[last] = VALUES[name]
+        else:
+            facility[last] = VALUES[name]
+    assert describe_open(plan_of(machine, facility, own)) == "", text
+
+
+def test_nodes_of_unknown_size_in_a_known_rack_want_their_number() -> None:
+    assert describe_open(plan_of("mi355x-8gpu", {"rack": IN_RACK})).endswith(": set facility.rack.nodes")
