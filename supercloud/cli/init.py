@@ -66,7 +66,8 @@ def write_smallest_without_errors(ways: list[dict[str, Any]], file: str, facts: 
     """The text of the way whose plan has no error and the fewest warnings, then the fewest switches and links, and
     what it leaves open; of equal ones the first. Raises InputError where every plan has an error.
 
-    Hosts of an InfiniBand subnet manager have ports, where that is planned without an error.
+    Hosts of an InfiniBand subnet manager have ports where that takes no more switches; else the plan warns of it, and
+    says what it takes.
 
     A name or a location that makes no valid spec is refused with the place of it.
     """
@@ -83,8 +84,6 @@ def write_smallest_without_errors(ways: list[dict[str, Any]], file: str, facts: 
             first = written.plan.errors[0]
             switch = f"{way['switch']}: " if way["switch"] else ""
             refusals.append(f"{switch}{first.problem}; {first.hint}")
-        if any(not _warnings(item.plan) for item in found):
-            break
     if found:
         best = _with_fewer_in_a_rack(min(found, key=_rank), file, facts)
         return best.text, describe_open(best.plan)
@@ -123,8 +122,10 @@ def _warnings(plan: Plan) -> list[Finding]:
 
 
 def _rank(written: _Written) -> tuple[int, ...]:
-    """Warnings, hosts of a subnet manager without a port, then what tells two switch models that both fit apart."""
-    return len(_warnings(written.plan)), not written.way["manager"], *_count_switches_and_links(written.plan)
+    """Warnings and switches, then whether hosts of a subnet manager lack ports, then links."""
+    others = [item for item in _warnings(written.plan) if item.check != "subnet-manager-port"]
+    switches, links = _count_switches_and_links(written.plan)
+    return len(others), switches, not written.way["manager"], links
 
 
 def _count_switches_and_links(plan: Plan) -> tuple[int, int]:

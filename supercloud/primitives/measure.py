@@ -20,7 +20,9 @@ __all__ = ["PRODUCTS", "Quantity"]
 
 Number = int | float | Fraction | Decimal
 
-_TEXT = re.compile(r"\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(\S.*?)?\s*")
+_TEXT = re.compile(
+    r"\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(\S.*?)?\s*", re.ASCII
+)  # digits of other scripts would reach rendered files
 _MAX_TEXT = 64
 _FARTHEST = 10**60
 """Nothing that is declared is so many base units, or one part in so many: what is computed from it stays a float."""
