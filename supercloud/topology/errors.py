@@ -16,7 +16,12 @@ class TopologyError(ValueError):
 
 
 class NoFreePorts(TopologyError):
-    """Nodes and uplinks leave too few ports of leaves for the links that are reserved."""
+    """Nodes and uplinks leave too few ports of leaves for the links that are reserved: ``lacking`` of them find none,
+    and each node has ``per_node`` ports that it would leave free."""
+
+    def __init__(self, problem: str, hint: str, lacking: int, per_node: int) -> None:
+        super().__init__(problem, hint)
+        self.lacking, self.per_node = lacking, per_node
 
 
 def require(least: int, **values: int | None) -> None:

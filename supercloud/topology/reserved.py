@@ -114,6 +114,8 @@ def _cages(hosts: NodeLinks, leaves: Sequence[_Leaf], ask: Reserve) -> list[tupl
                 f"{-(-ask.ports // ask.together)} cages of {ask.together} ports are wanted for cables that fill a "
                 f"cage, {lacking} more than {hosts.leaves} leaves have free",
                 "take fewer nodes or services, larger leaves, or cables that take one port",
+                lacking * ask.together,
+                hosts.nics,
             )
         for leaf in able[: -(-(ask.ports - len(found)) // ask.together)]:
             found += [(leaf.number, port) for port in leaf.take_cage(ask.together)]
@@ -140,9 +142,12 @@ def _plain(leaves: Sequence[_Leaf], ports: int) -> list[tuple[int, int]]:
 
 
 def _too_few(hosts: NodeLinks, units: int, count: int, room: int, total: int) -> NoFreePorts:
-    fewer = hosts.nodes - -(-max(count - total, 1) // hosts.nics)
+    lacking = max(count - total, 1)
+    fewer = hosts.nodes - -(-lacking // hosts.nics)
     return NoFreePorts(
         f"{count} reserved links need {count} free leaf ports, but {hosts.nodes} nodes with {hosts.nics} ports "
         f"each leave {total} free on {hosts.leaves} leaves with {room} ports for them",
         f"take {fewer} nodes, or smaller units (su)" if fewer > 0 else "take larger leaves",
+        lacking,
+        hosts.nics,
     )

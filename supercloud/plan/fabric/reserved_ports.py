@@ -76,7 +76,7 @@ def build_with_reserved_ports(build: Callable[[Fabric, int], Wiring], fabric: Fa
     if best and not (fabric.su or fabric.leaf_down):
         return best[1]
     cures = [f"set {given}: {best[0]}"] if best else []
-    cures += [f"take {fewer} nodes" for fewer in _fewer(build, fabric, sizes)]
+    cures += [f"take {fewer} nodes" for fewer in _fewer(build, fabric, sizes, refusal)]
     raise TopologyError(refusal.problem, ", or ".join(cures) or refusal.hint)
 
 
@@ -92,9 +92,9 @@ def _smaller(
             continue
 
 
-def _fewer(build: Callable[[Fabric, int], Wiring], fabric: Fabric, sizes: Sizes) -> Iterator[int]:
-    """The most whole domains that fit as the spec has the fabric."""
-    whole = (sizes.nodes - 1) // sizes.domain
+def _fewer(build: Callable[[Fabric, int], Wiring], fabric: Fabric, sizes: Sizes, refusal: NoFreePorts) -> Iterator[int]:
+    """The most whole domains that fit as the spec has the fabric, from those on that may leave enough ports."""
+    whole = (sizes.nodes - -(-refusal.lacking // refusal.per_node)) // sizes.domain
     for domains in range(whole, max(whole - _FEWER, 0), -1):
         try:
             build(fabric, domains * sizes.domain)
