@@ -58,7 +58,7 @@ def prepare(
     """
     check_job_and_place(job, plan, Plan, "prepare takes a job and a plan")
     folder = store.folder if store else state_folder()
-    return _prepare(job, plan, _connection(engine, plan), key or "dry-run", folder, catalog)
+    return _prepare(job, plan, _connection(engine, plan), "dry-run" if key is None else key, folder, catalog)
 
 
 def submit(
@@ -78,7 +78,7 @@ def submit(
                          "if __name__ == \"__main__\":")  # fmt: skip
     check_job_and_place(job, where, (Plan, Fleet), "submit takes a job and a plan or a fleet")
     store = store or default_store()
-    named, key = key is not None, key or secrets.token_hex(8)
+    named, key = key is not None, secrets.token_hex(8) if key is None else key
     spec = job.model_dump_json(exclude_defaults=True)
     whose: dict[str, Any] = {"key": key, "name": job.name, "spec": spec, "tenant": job.tenant or "",
                              "priority": job.priority, "retries": job.retries}  # fmt: skip

@@ -64,6 +64,7 @@ def restore(folder: Path, source: Path) -> Path | None:
     try:
         shutil.copyfile(source, new)
         new.chmod(0o600)
+        _require_jobs(new, source)
         try:
             copy = Database(new, MIGRATIONS)
             copy.check()
@@ -79,6 +80,18 @@ def restore(folder: Path, source: Path) -> Path | None:
     finally:
         for suffix in ("", "-wal", "-shm", "-journal"):
             Path(f"{new}{suffix}").unlink(missing_ok=True)
+
+
+def _require_jobs(copy: Path, source: Path) -> None:
+    """Raise where a file is no job store; an empty one would become a store without jobs."""
+    try:
+        with contextlib.closing(sqlite3.connect(copy)) as connection:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    except sqlite3.DatabaseError as error:
+        raise InputError(f"{source} cannot be restored: {error}") from None
+    if not version or "jobs" not in tables:
+        raise InputError(f"{source} is no job store; name what supercloud store backup wrote")
 
 
 def _replace(path: Path, new: Path) -> Path | None:

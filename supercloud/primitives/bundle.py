@@ -7,6 +7,7 @@ changed since.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -75,14 +76,17 @@ class Bundle(Mapping[str, str]):
 
         ``source`` is the file that the bundle was rendered from; the folder remembers it. Raises :class:`OutputError`,
         unless ``force``, where files would be lost that we did not write, that somebody changed, or that come from
-        another source; whatever fails, the old folder stays whole.
+        another source; whatever fails, the old folder stays whole. A folder that holds the source, the working folder,
+        the home folder or a repository is never replaced with ``force``.
         """
         target = Path(folder).absolute()
         if target.exists() and not target.is_dir():
             raise OutputError(f"{target} is no folder; choose another output folder")
         # relative, so that a checkout elsewhere that holds both is the same
         origin = os.path.relpath(os.path.realpath(source), os.path.realpath(target)) if source is not None else ""
-        if not force:
+        if force:
+            _refuse_home(target, source)
+        else:
             _refuse_foreign(target, origin, parts)
         old = _manifest_of(target)
         kept = parts if old and old.origin in ("", origin) else ()
@@ -170,6 +174,19 @@ def _swap(fresh: Path, target: Path) -> None:
         old.rename(target)
         raise
     shutil.rmtree(old, ignore_errors=True)
+
+
+def _refuse_home(target: Path, source: str | os.PathLike[str] | None) -> None:
+    """Raise where a folder would be replaced that is more than an output folder, whatever was asked for."""
+    places = {"the working folder": Path.cwd(), **({"the spec": Path(source)} if source is not None else {})}
+    with contextlib.suppress(RuntimeError):  # no home folder is known
+        places["the home folder"] = Path.home()
+    real = os.path.realpath(target)
+    held = [what for what, place in places.items() if Path(os.path.realpath(place)).is_relative_to(real)]
+    if (target / ".git").exists():
+        held.append("a repository (.git)")
+    if held:
+        raise OutputError(f"{target} holds {' and '.join(held)} and is never replaced; choose another output folder")
 
 
 def _refuse_foreign(target: Path, origin: str, parts: Collection[str]) -> None:

@@ -43,6 +43,8 @@ def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
             raise FileProblem(f"it is {next((name for is_it, name in _KINDS if is_it(mode)), 'no file')}, not a file")
         with open(handle, "rb", closefd=False) as file:
             data = file.read(largest + 1)
+        if data is None:  # a file of the kernel that has nothing to say now
+            raise FileProblem("it is no file that can be read to its end")
     except OSError as error:
         raise FileProblem(str(error.strerror or error)) from None
     finally:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from ..primitives.quantity import Duration, Money, Price
 from .base import DataRate, Flag, Model, Name, Natural, Ratio, StoredSize, Text, TwiceNamed, unique
@@ -25,6 +26,19 @@ class Connection(Model):
     """Kubernetes: the context of the kubeconfig."""
     stack: Text | None = None
     """A Pulumi stack, as organization/project/stack, whose output ``connection`` says the rest."""
+
+    @field_validator("via")
+    @classmethod
+    def _is_address(cls, via: str | None) -> str | None:
+        if via and via.startswith("http"):
+            try:
+                parts = urlsplit(via)
+                known = bool(parts.hostname) and parts.port != 0
+            except ValueError as error:
+                raise ValueError(f"{via!r} is no address: {error}") from None
+            if not known:
+                raise ValueError(f"{via!r} is no address: write https://HOST:PORT")
+        return via
 
     @model_validator(mode="after")
     def _says_something(self) -> Connection:

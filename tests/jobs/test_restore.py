@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from jobs.broker.fleets import fleet, job
 
-from supercloud.errors import StoreError
+from supercloud.errors import EngineError, StoreError
 from supercloud.jobs import api, database, upkeep
 from supercloud.jobs.broker.serve import Broker
 from supercloud.jobs.engines.fake import FakeEngine
@@ -148,6 +148,28 @@ def test_a_job_whose_engine_cannot_say_is_held_until_it_can(tmp_path: Path, monk
             fresh.cancel()
         broker.step()
         assert store.get(1).ref == "fake-nightly" and fake_of(here, store).taken("nightly") == 1
+
+
+def test_a_cluster_that_is_down_after_a_restore_holds_up_no_new_job_of_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = fleet({"a": 1, "b": 1})
+
+    def refuse(keys: object, since: object) -> None:
+        raise EngineError("connection refused")
+
+    def before(store: Store) -> None:
+        api.submit(job(1, ["RUNNING"]), here, store=store, key="old")
+
+    with restored(tmp_path, lambda store: None, before) as store:
+        connection = here.clusters[1].member.connect
+        assert connection is not None
+        monkeypatch.setattr(api.open_engine(connection, store.folder), "find", refuse)
+        fresh = api.submit(job(1, ["RUNNING"]), here, store=store)
+        broker = Broker(store, here)
+        broker.step()
+        assert fresh.look().cluster == "a" and fresh.look().ref
+        assert store.get(1).state is State.HELD, "what the copy knew may be where nobody answers"
 
 
 def void(value: object) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import resource
+import sqlite3
 import subprocess
 import sys
 import time
@@ -170,3 +172,18 @@ def test_the_verb(tmp_path: Path) -> None:
     assert "is restored" in run("restore", "copy")
     assert "2 jobs forgotten" in run("prune")
     assert "needs the name of a file" in run("backup", code=2)
+
+
+@pytest.mark.parametrize("what", ["an empty file", "another database"])
+def test_what_is_no_store_is_not_restored(what: str, tmp_path: Path) -> None:
+    """An empty file is an empty database to SQLite: it would become a store without jobs."""
+    copy = tmp_path / "copy.db"
+    if what == "an empty file":
+        copy.touch()
+    else:
+        with contextlib.closing(sqlite3.connect(copy)) as connection:
+            connection.execute("CREATE TABLE notes (text)")
+            connection.execute("PRAGMA user_version = 1")
+    with pytest.raises(InputError, match="is no job store"):
+        upkeep.restore(tmp_path / "jobs", copy)
+    assert not (tmp_path / "jobs" / "jobs.db").exists()

@@ -115,3 +115,21 @@ def test_failing_midway_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.M
             Bundle({"c": "2", "d": "2"}).write(out)
     assert names(out) == {"a", "b"} and (out / "a").read_text() == "1"
     assert os.listdir(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("held", ["the working folder", "the spec", "the home folder", "a repository"])
+def test_force_never_replaces_more_than_an_output_folder(
+    held: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, spec = tmp_path / "work", tmp_path / "work" / "deep" / "cluster.yaml"
+    spec.parent.mkdir(parents=True)
+    spec.write_text("name: a")
+    if held == "the working folder":
+        monkeypatch.chdir(spec.parent)
+    elif held == "the home folder":
+        monkeypatch.setenv("HOME", str(spec.parent))
+    elif held == "a repository":
+        (place / ".git").mkdir()
+    with pytest.raises(OutputError, match=f"holds {held}.*never replaced"):
+        Bundle({"a": "1"}).write(place, force=True, source=spec if held == "the spec" else None)
+    assert spec.read_text() == "name: a"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -120,3 +121,16 @@ def test_a_file_of_an_overlay_is_read_safely(make: Callable[[Path], None], tmp_p
     with pytest.raises(SupercloudError) as caught:
         Catalog([tmp_path]).machine("dgx-h100")
     assert "s3cr3t" not in str(caught.value)
+
+
+def test_a_file_that_has_nothing_to_say_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """/proc/kmsg is an ordinary file, and a read of it that may not wait gives nothing at all."""
+
+    class Silent(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> Any:
+            return None
+
+    (tmp_path / "kmsg").touch()
+    monkeypatch.setattr("builtins.open", lambda *args, **more: Silent())
+    with pytest.raises(FileProblem, match="read to its end"):
+        read_bytes(tmp_path / "kmsg")

@@ -14,6 +14,7 @@ from supercloud.errors import SpecError
 from supercloud.plan.resolve import resolve
 from supercloud.spec import ClusterSpec, Fabric, Storage
 from supercloud.spec.document import parse_yaml
+from supercloud.spec.fleet import Connection
 from supercloud.spec.loader import loads
 from supercloud.spec.problems import findings_of
 
@@ -120,3 +121,10 @@ def test_an_option_has_one_line() -> None:
 def test_the_examples_are_within_the_bounds() -> None:
     for path in EXAMPLES:
         ClusterSpec.model_validate(yaml.safe_load(path.read_text()))
+
+
+@pytest.mark.parametrize("via", ["https://[::1", "http://:6820", "https://host:99999999", "https://host:port"])
+def test_an_address_that_is_none_is_refused(via: str) -> None:
+    with pytest.raises(ValidationError, match="is no address"):
+        Connection(engine="slurm", via=via)
+    assert Connection(engine="slurm", via="https://[::1]:6820").via

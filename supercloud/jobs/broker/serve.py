@@ -246,7 +246,7 @@ class Broker:
         if self.rediscovery.latest(record):
             return False
         by_connection = {_connection_of(cluster): cluster for cluster in self.fleet.clusters}
-        answered = [connection for connection in by_connection if connection in answers]
+        answered = [one for one in by_connection if one in answers and answers[one].asked]
         unsure = self.rediscovery.unsure(record, list(by_connection), answered)
         names = [by_connection[one].plan.name for one in unsure]
         if names:
