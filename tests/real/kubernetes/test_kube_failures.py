@@ -71,6 +71,6 @@ def test_the_same_key_is_the_same_object(cluster: World) -> None:
     path = cluster.job(name="once")
     words = ("submit", str(path), "--on", str(cluster.spec), "--engine", "kubernetes", "--key", "mine")
     assert cluster.supercloud(*words) == cluster.supercloud(*words)
-    (cluster.folder / "state" / "jobs.db").unlink()  # whoever lost its store finds the object there
-    cluster.supercloud(*words)
+    (cluster.folder / "state" / "jobs.db").unlink()  # whoever lost its store is told of the object, and starts no other
+    assert "is there already, for another job" in cluster.supercloud(*words, check=False)
     assert len(list(cluster.lab.api.pages("/apis/jobset.x-k8s.io/v1alpha2/jobsets"))) == 1
