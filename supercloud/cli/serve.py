@@ -41,7 +41,8 @@ def serve(
     """
     from ..errors import InputError
     from ..jobs.broker import loop
-    from ..jobs.broker.serve import Broker, lock
+    from ..jobs.broker.lock import lock
+    from ..jobs.broker.serve import Broker
     from ..jobs.fleet import Fleet
     from .place import where_of
     from .submit import connection_of, fleet_of_one

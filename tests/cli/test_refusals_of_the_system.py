@@ -111,7 +111,7 @@ def test_a_broker_without_a_lock_says_so_and_one_with_a_full_disk_serves(
     import fcntl
 
     from supercloud.errors import WorkError
-    from supercloud.jobs.broker.serve import lock
+    from supercloud.jobs.broker.lock import lock
 
     def refused(*_: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")

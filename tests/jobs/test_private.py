@@ -12,7 +12,7 @@ from jobs import called
 
 from supercloud.errors import EngineError, StoreError
 from supercloud.jobs import Executor, private
-from supercloud.jobs.broker.serve import lock
+from supercloud.jobs.broker.lock import lock
 from supercloud.jobs.engines.local.runs import result_of
 from supercloud.jobs.engines.slurm.runner import Here
 from supercloud.jobs.engines.slurm.spool import Shared

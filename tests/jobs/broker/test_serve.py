@@ -9,7 +9,8 @@ from jobs.broker.fleets import fleet, job
 from supercloud.errors import EngineError, InputError, SpecError, WorkError
 from supercloud.jobs import api
 from supercloud.jobs.broker import ledger
-from supercloud.jobs.broker.serve import Broker, lock
+from supercloud.jobs.broker.lock import lock
+from supercloud.jobs.broker.serve import Broker
 from supercloud.jobs.engines.fake import FakeEngine
 from supercloud.jobs.fleet import Fleet
 from supercloud.jobs.states import State
