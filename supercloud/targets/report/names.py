@@ -41,7 +41,7 @@ def power_text(power: Power) -> str:
 
 def rack_power_text(group: RackGroup) -> str:
     """What the fullest of these racks draws; a lower bound where the power of a part is not known."""
-    least = "at least " if group.power_is_least else ""
+    least = "≥ " if group.power_is_least else ""  # a rack is narrow
     return f"{least}{power_text(group.fullest_power)}" if group.fullest_power else "not known"
 
 

@@ -6,6 +6,7 @@ package) are not to be had from Debian: their files are checked against their ma
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import subprocess
 from pathlib import Path
@@ -68,7 +69,11 @@ def test_the_server_takes_the_exports(bundle: Bundle, installed: Path, tmp_path:
     plan = resolve(load(ROOT / "examples" / "07-storage" / "cluster.yaml"))
     (line,) = done.stdout.splitlines()
     folder, client = line.split("\t")
-    assert folder == "/export/home" and client.startswith(f"{plan.pools[0].addresses.block}(rw,sync,")
+    network, options = client.split("(", 1)
+    nodes = plan.pools[0].addresses.block
+    services = ipaddress.ip_network((plan.scheduler.controllers[0].address, nodes.prefixlen), strict=False)
+    assert [ipaddress.ip_network(network)] == list(ipaddress.collapse_addresses([nodes, services]))
+    assert folder == "/export/home" and options.startswith("rw,sync,")
     assert ",root_squash," in client and ",no_subtree_check," in client
 
 
