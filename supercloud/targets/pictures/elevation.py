@@ -36,7 +36,7 @@ def elevation(things: Things, rack: RackPlan) -> Picture:
     height = _TOP + units * UNIT + _FOOT + 14 * len(loose)
     picture = Picture(_WIDTH, height, f"rack {rack.name}")
     picture.text(_RULER, 10, rack.name, "strong", 12)
-    least = "at least " if rack.power_is_least else ""
+    least = "≥ " if rack.power_is_least else ""
     power = f"{least}{rack.power.to('kW'):.4g} kW" if rack.power else "power unknown"
     picture.text(_WIDTH, 10, power, "faint", 11, "end")
     picture.rect(_RULER, _TOP, _WIDTH - _RULER, units * UNIT, "rack")
