@@ -33,6 +33,9 @@ Dscp = Annotated[int, Whole(0, 63)]
 Priority = Annotated[int, Whole(0, 7)]
 Mtu = Annotated[int, Whole(1280, 9216)]
 
+_MOST_SERVICE_LINKS = 1_000_000
+"""Of a fabric: each is placed on a leaf port of its own, and more would take seconds."""
+
 
 class Switches(Model):
     """A switch for each tier, where they differ."""
@@ -245,4 +248,15 @@ class Fabric(Model):
     def _unique_services(self) -> Fabric:
         for twice in unique(self.services):
             raise TwiceNamed(f"services: {twice!r} is there twice; names are unique")
+        return self
+
+    @model_validator(mode="after")
+    def _has_bounded_links(self) -> Fabric:
+        links = {item.name: item.count * item.links for item in self.services}
+        if sum(links.values()) > _MOST_SERVICE_LINKS:
+            largest = max(links, key=links.__getitem__)
+            raise ValueError(
+                f"services: {sum(links.values())} links in all, {links[largest]} of them of {largest!r}; a fabric has "
+                f"at most {_MOST_SERVICE_LINKS}. Take fewer machines (count) or fewer links of each (links)"
+            )
         return self

@@ -52,6 +52,10 @@ def test_of_400_000_unknown_keys_only_a_bounded_number_is_looked_for() -> None:
 LARGE_SPECS: dict[str, tuple[str, dict[str, Any]]] = {
     "nodes": ("pools[0].nodes", {"pools": [{"name": "train", "machine": "dgx-h100", "nodes": 1_000_001}]}),
     "nodes beyond words": ("pools[0].nodes", {"pools": [{"name": "train", "machine": "dgx-h100", "nodes": 10**30}]}),
+    "links of services": (
+        "fabrics[0]",
+        {"fabrics": [{"name": "a", "kind": "roce", "services": [{"name": "s", "count": 39_873, "links": 128}]}]},
+    ),
     "peer links": ("fabrics[0].peer_links", {"fabrics": [{"name": "a", "kind": "roce", "peer_links": 10_000_000}]}),
     "appliances": (
         "facility.machines[0].count",
