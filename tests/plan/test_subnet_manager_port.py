@@ -77,6 +77,12 @@ def test_what_the_warning_advises_plans_without_an_error(machine: str, nodes: in
     assert all(level.size % domain == 0 for level in fabric.wiring.levels if level.name == "su")
 
 
+def test_a_manager_without_links_is_advised_to_have_some() -> None:
+    (finding,) = found(8, manager={"links": 0, "product": "UFM appliance"})
+    assert "set manager: {links: 2}" in finding.hint
+    assert not found(8, manager={"links": 2, "product": "UFM appliance"})
+
+
 def test_smaller_units_are_chosen_only_where_the_spec_leaves_them_open() -> None:
     (refused,) = plan_of("dgx-h100", 64, su=32, manager={"links": 2}).errors
     assert refused.hint == "set su: 22, or take 63 nodes"

@@ -104,11 +104,7 @@ def _manager_cure(plan: Plan, catalog: Catalog, path: str) -> str:
     """What gives the hosts of the manager a port, tried on a plan; and what else has to change for it."""
     from ..resolve import resolve  # which runs the checks
 
-    manager = Manager(links=_MANAGER_LINKS)
-    fabrics = tuple(
-        item.model_copy(update={"manager": manager}) if item.kind == "infiniband" and item.manager is None else item
-        for item in plan.spec.fabrics
-    )
+    fabrics = tuple(_with_manager_ports(item) if item.kind == "infiniband" else item for item in plan.spec.fabrics)
     tried = resolve(plan.spec.model_copy(update={"fabrics": fabrics}), catalog)
     known = {(item.check, item.path) for item in plan.findings}
     error = next((item for item in tried.errors if item.path.startswith(path)
@@ -120,6 +116,15 @@ def _manager_cure(plan: Plan, catalog: Catalog, path: str) -> str:
                           0) for found in (plan, tried))  # fmt: skip
     price = f"; that takes {after} switches in place of {before}, fewer nodes do not" if after > before else ""
     return f"{ports}, or declare the hosts in services{price}"
+
+
+def _with_manager_ports(fabric: Declared) -> Declared:
+    """The fabric with ports for the hosts of its manager, where it declares none."""
+    if fabric.manager is None:
+        return fabric.model_copy(update={"manager": Manager(links=_MANAGER_LINKS)})
+    if fabric.manager.links:
+        return fabric
+    return fabric.model_copy(update={"manager": fabric.manager.model_copy(update={"links": _MANAGER_LINKS})})
 
 
 def _has_host(fabric: FabricPlan) -> bool:
