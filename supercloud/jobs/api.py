@@ -32,6 +32,7 @@ from .handle import Job
 from .money import promise
 from .placement import Placement, place
 from .power import watts
+from .reach import check_options
 from .reconcile import hand_over, in_hand, reconcile
 from .records import JobRecord
 from .remote import READING
@@ -208,7 +209,9 @@ def get(number: int, store: Store | None = None) -> Job:
 
 def _connection(engine: str | Connection | None, plan: Plan) -> Connection:
     """What was asked for, or what its stack says; without either, the cluster's own scheduler as reached from here."""
-    return reached(engine) if isinstance(engine, Connection) else Connection(engine=engine or plan.scheduler.kind)
+    if not isinstance(engine, Connection):
+        return Connection(engine=engine or plan.scheduler.kind)
+    return check_options(reached(check_options(engine)))
 
 
 def _prepare(

@@ -42,9 +42,10 @@ def reached(connection: Connection) -> Connection:
         problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
         raise EngineError(f"stack {connection.stack}: its output 'connection' is no connection: {problem}") from None
     if found.via and not connection.via and web.is_plain(found.via):
-        raise EngineError(f"stack {connection.stack}: its output 'connection' says {found.via}: plain http, over which no "
-                          f"token is sent unless you ask for it; take --via {found.via} in place of the stack, or let "
-                          "the stack say https")  # fmt: skip
+        raise EngineError(f"stack {connection.stack}: its output 'connection' says {found.via}: plain http, over "
+                          "which no token is sent unless you ask for it; "
+                          f"take --via {found.via} in place of the stack, "
+                          "or let the stack say https")  # fmt: skip
     return found
 
 

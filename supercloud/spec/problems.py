@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, get_args
 
 import yaml
@@ -12,7 +13,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from ..errors import Finding, SpecError, nearest
-from .base import NAME_PATTERN, TwiceNamed
+from .base import NAME_PATTERN, PlacedProblems, TwiceNamed
 from .document import FIELD_NAME, MOST_SHOWN, Place, parse_yaml, place_text
 
 __all__ = ["findings_of", "twice_named"]
@@ -53,8 +54,18 @@ def findings_of(
         if not (is_meant or all(isinstance(part, int) or FIELD_NAME.fullmatch(part) for part in place)):
             yield place, Finding(check, "error", "", "the key at this line is not a field", "")
             continue
+        if isinstance(several := item.get("ctx", {}).get("error"), PlacedProblems):
+            for each in several.problems:
+                below = (*place, *each.place)
+                outer = partial(_line_below, line, place)
+                yield below, Finding(check, "error", place_text(below), each.described(outer), each.hint)
+            continue
         problem, hint = _explain(item, place, data, model)
         yield place, Finding(check, "error", place_text(place), problem, hint)
+
+
+def _line_below(line: Callable[[Place], int], outer: Place, place: Place) -> int:
+    return line((*outer, *place))
 
 
 def _names_of(model: type[BaseModel]) -> Iterator[str]:

@@ -190,31 +190,63 @@ def test_a_cluster_is_a_fleet_of_one(tmp_path: Path) -> None:
     assert load_fleet(file).model.clusters[0].connect is not None
 
 
-@pytest.mark.parametrize(("first", "second", "said"), [
-    ("{engine: kubernetes}", "{engine: kubernetes}", "the current context of the kubeconfig"),
-    ("{engine: kubernetes, context: a}", "{engine: kubernetes, context: a}", "context 'a'"),
-    ("{engine: slurm}", "{engine: slurm}", "the Slurm of this host"),
-    ("{engine: slurm, via: 'ssh:x'}", "{engine: slurm, via: 'ssh:x'}", "via 'ssh:x'"),
-    ("{engine: kubernetes, context: a}", "{engine: kubernetes, context: b}", ""),
-    ("{engine: kubernetes, context: a}", "{engine: kubernetes}", ""),
-    ("{engine: kubernetes}", "{engine: slurm}", ""),
-    ("{engine: kubernetes, stack: a/b/c}", "{engine: kubernetes, stack: a/b/d}", ""),
-    ("{engine: fake}", "{engine: fake}", ""),
-])  # fmt: skip
-def test_two_clusters_of_a_fleet_that_mean_the_same_scheduler(
-    tmp_path: Path, first: str, second: str, said: str
-) -> None:
-    """The jobs of one would run on the other: both are named, with what tells them apart."""
+def slurm(via: str) -> str:
+    return f"{{engine: slurm, via: '{via}'}}"
+
+
+SAME = [
+    ("{engine: kubernetes}", "{engine: kubernetes}"),
+    ("{engine: kubernetes, context: a}", "{engine: kubernetes, context: a}"),
+    ("{engine: slurm}", "{engine: slurm}"),
+    ("{engine: slurm}", slurm("ssh:localhost")),
+    (slurm("ssh:x"), slurm("ssh:x")),
+    (slurm("ssh:login.example.com"), slurm("ssh:ann@Login.Example.com.")),
+    (slurm("ssh:x"), slurm("ssh:bob@x:22")),
+    (slurm("https://Ctl1:443/"), slurm("https://ctl1")),
+    (slurm("https://ctl1:6820"), slurm("http://CTL1.:6820//")),
+    (slurm("http://127.0.0.1:6820"), slurm("http://localhost:6820")),
+    (slurm("https://[2001:db8::1]:6820"), slurm("https://[2001:0DB8:0::1]:6820")),
+]
+DIFFERENT = [
+    ("{engine: kubernetes, context: a}", "{engine: kubernetes, context: b}"),
+    ("{engine: kubernetes, context: a}", "{engine: kubernetes}"),
+    ("{engine: kubernetes}", "{engine: slurm}"),
+    ("{engine: kubernetes, stack: a/b/c}", "{engine: kubernetes, stack: a/b/d}"),
+    ("{engine: fake}", "{engine: fake}"),
+    (slurm("ssh:gate:2201"), slurm("ssh:gate:2202")),
+    (slurm("https://gate/one"), slurm("https://gate/two")),
+    (slurm("ssh:localhost:2201"), "{engine: slurm}"),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), [*SAME, *DIFFERENT])
+def test_two_clusters_of_a_fleet_that_mean_the_same_scheduler(tmp_path: Path, first: str, second: str) -> None:
+    """Its nodes would be given out twice: both lines are named, with what tells them apart."""
     file = tmp_path / "fleet.yaml"
     file.write_text(f"name: f\nclusters:\n  - {{spec: a.yaml, connect: {first}}}\n  - {{spec: mid.yaml}}\n"
                     f"  - {{spec: b.yaml, connect: {second}}}\n")  # fmt: skip
-    if not said:
+    if (first, second) in DIFFERENT:
         assert len(load_fleet(file).model.clusters) == 3
         return
     with pytest.raises(SpecError) as caught:
         load_fleet(file)
     [finding] = caught.value.findings
-    assert all(part in finding.problem for part in ("clusters[0] (a.yaml)", "clusters[2] (b.yaml)", said, "give each"))
+    assert (finding.path, finding.line) == ("clusters[2].connect", 5)
+    assert all(part in str(finding) for part in ("(a.yaml)", "(b.yaml)", "at line 3", "give each a connect."))
+
+
+@pytest.mark.parametrize(("connect", "field"), [
+    ("{engine: local, via: 'ssh:x'}", "via"), ("{engine: local, context: a}", "context"),
+    ("{engine: local, stack: a/b/c}", "stack"), ("{engine: slurm, context: a}", "context"),
+    ("{engine: kubernetes, via: 'https://x'}", "via"),
+])  # fmt: skip
+def test_a_connection_says_nothing_that_its_engine_does_not_use(tmp_path: Path, connect: str, field: str) -> None:
+    file = tmp_path / "fleet.yaml"
+    file.write_text(f"name: f\nclusters:\n  - {{spec: a.yaml}}\n  - {{spec: b.yaml, connect: {connect}}}\n")
+    with pytest.raises(SpecError) as caught:
+        load_fleet(file)
+    [finding] = caught.value.findings
+    assert (finding.path, finding.line) == (f"clusters[1].connect.{field}", 4) and "is not used by" in finding.problem
 
 
 def test_a_value_of_another_kind_says_how_it_is_written(tmp_path: Path) -> None:
