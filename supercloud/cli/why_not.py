@@ -51,7 +51,13 @@ def why_not(
         for name, answer in answers.items()
     ):
         result(line)
-    note(f"next: supercloud submit {job} --on {on}" if fits else "nothing fits: change the job or the cluster")
+    note(
+        f"next: supercloud submit {job} --on {on}"
+        if fits
+        else "nothing fits now: see the last column"
+        if live
+        else "nothing fits: change the job or the cluster"
+    )
 
 
 def _word(at: Placement) -> str:

@@ -155,8 +155,19 @@ def _holdable(job: JobSpec, fleet: Fleet, key: str, store: Store) -> list[int]:
     if not isinstance(answer, Placement):
         findings = [Finding("place", "error", f"pool {refusal.cluster}/{refusal.pool}", refusal.reason, refusal.remedy)
                     for refusal in answer]  # fmt: skip
+        findings += [Finding("fleet-connect", "error", f"cluster {name}", "the job may go there, but the fleet does "
+                             "not say how it is reached", "write connect: for it in the file of the fleet, such as "
+                             "connect: {engine: slurm, via: ssh:HOST}, or leave out place.clusters")
+                     for name in _unconnected(job, fleet)]  # fmt: skip
         raise SpecError(f"no pool of {fleet.spec.name} can ever have job {job.name!r}", findings)
     return awaited
+
+
+def _unconnected(job: JobSpec, fleet: Fleet) -> list[str]:
+    """The clusters that a job insists on and that nobody can reach."""
+    wanted = () if job.place.clusters == "any" else job.place.clusters
+    return [cluster.plan.name for cluster in fleet.clusters
+            if cluster.plan.name in wanted and not cluster.member.connect]  # fmt: skip
 
 
 def referred(name: str, store: Store) -> JobRecord:

@@ -19,11 +19,12 @@ from ..spec.fleet import Connection, FleetSpec, Member
 from .domains import Domains, domains_of
 from .seen import NodeState, Sees, SeesQueue, Waiting
 
-__all__ = ["Cluster", "Fleet", "NodeState", "PoolState", "Sees", "SeesQueue", "Waiting", "Watch", "fleet_of"]
+__all__ = ["SILENT", "Cluster", "Fleet", "NodeState", "PoolState", "Sees", "SeesQueue", "Waiting", "Watch", "fleet_of"]
 
 _HOST = re.compile(r"(.*?)(\d+)")
 _MOST = 255
 """Accelerators of one node that are told apart."""
+SILENT = "its scheduler does not answer"
 
 
 class PoolState:
@@ -90,6 +91,8 @@ class Cluster:
     """When its engine was asked; None: nobody was, and nothing is taken to run."""
     member: Member = field(default_factory=lambda: Member(spec="-"))
     catalog: Catalog | None = None
+    barred: str = ""
+    """Why it is given no job at present although nothing is known to be in use, such as that it does not answer."""
 
     @classmethod
     def of_plan(cls, plan: Plan, member: Member | None = None, catalog: Catalog | None = None) -> Cluster:
@@ -160,8 +163,11 @@ class Watch:
 
 
 def fleet_of(path: Path, engine: Callable[[Connection], object] | None = None) -> Fleet:
-    """A fleet from its file, or from that of a single cluster; with ``engine`` each connected one is asked."""
-    from ..errors import InputError, nearest
+    """A fleet from its file, or from that of a single cluster; with ``engine`` each connected one is asked.
+
+    One that does not answer is barred: it takes no job, and says why.
+    """
+    from ..errors import EngineError, InputError, nearest
     from ..plan.resolve import catalog_for, resolve
     from ..spec.loader import load, load_fleet
     from .reach import check_reached
@@ -188,7 +194,10 @@ def fleet_of(path: Path, engine: Callable[[Connection], object] | None = None) -
         catalog.get("failure-rates", spec.policy.failures)  # a slip is said now, not when a job is placed
         cluster = Cluster.of_plan(plan, member, catalog)
         if engine and member.connect:
-            cluster = watch.look(cluster, engine(member.connect))
+            try:
+                cluster = watch.look(cluster, engine(member.connect))
+            except EngineError as error:
+                cluster = replace(cluster, barred=f"{SILENT}: {error}")
         clusters.append(cluster)
     check_reached([cluster.member for cluster in clusters], loaded.document)  # what stacks say is known now
     plans = {cluster.plan.name: cluster.plan for cluster in clusters}

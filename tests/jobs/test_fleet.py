@@ -8,7 +8,7 @@ import pytest
 from samples import EXAMPLES
 
 from supercloud.catalog import Catalog
-from supercloud.errors import InputError, SpecError
+from supercloud.errors import EngineError, InputError, SpecError
 from supercloud.jobs.fleet import Cluster, NodeState, Sees, SeesQueue, Waiting, Watch, fleet_of
 from supercloud.jobs.placement import Placement, Refusal, place, why_not
 from supercloud.plan.model import Plan
@@ -257,3 +257,20 @@ def test_contexts_of_one_api_server_are_one_scheduler(
         return
     with pytest.raises(SpecError, match=r"fleet.yaml:4: clusters\[1\].connect: .* is the same scheduler .*, at line 3"):
         fleet_of(tmp_path / "fleet.yaml")
+
+
+def test_a_live_look_at_a_cluster_that_is_down_says_so_and_goes_on(files: Path) -> None:
+    def engine(connection: object) -> object:
+        class Down:
+            def nodes(self) -> Sequence[NodeState]:
+                raise EngineError("ctl is not reached")
+
+        return Down()
+
+    there = fleet_of(files / "fleet.yaml", engine)
+    asked = {"name": "j", "command": ["true"], "accelerators": {"count": 8}, "place": {"clusters": ["a"]}}
+    answers = why_not(JobSpec.model_validate(asked), there, CATALOG)
+    refusal = answers["a/train"]
+    assert isinstance(refusal, Refusal)
+    assert refusal.reason == "its scheduler does not answer: ctl is not reached"
+    assert "wait until it does, or leave out place.clusters" in refusal.remedy and not refusal.change
