@@ -57,9 +57,8 @@ def place(
     else:
         for refusal in answer:
             result(str(refusal))
-        note(
-            f"no pool of {where.spec.name if isinstance(where, Fleet) else where.plan.name} can have it{' now' if live else ''}"
-        )
+        name = where.spec.name if isinstance(where, Fleet) else where.plan.name
+        note(f"no pool of {name} can have it" + (" now" if live else ""))
     raise typer.Exit(2)
 
 
