@@ -85,6 +85,7 @@ def connection_of(where: Cluster | Fleet, engine: str | None, via: str | None) -
     from ..jobs.fleet import Fleet
     from ..jobs.reach import check_options
     from ..spec.fleet import Connection
+    from ..spec.problems import findings_of
 
     named = [cluster.member.connect for cluster in where.clusters] if isinstance(where, Fleet) else []
     for name in (engine, *(connection.engine for connection in named if connection)):
@@ -108,7 +109,10 @@ def connection_of(where: Cluster | Fleet, engine: str | None, via: str | None) -
             return check_options(Connection(engine=engine, context=via.removeprefix("context:")))
         return check_options(Connection(engine=engine, via=via))
     except ValidationError as error:
-        raise InputError(f"--engine or --via: {error.errors()[0]['msg']}") from None
+        said = {"engine": engine, "via": via}
+        problems = [f"{finding.problem}{f'; {finding.hint}' if finding.hint else ''}"
+                    for _, finding in findings_of(error, said, Connection)]  # fmt: skip
+        raise InputError(f"--engine or --via: {'; '.join(problems)}") from None
 
 
 def _check_engine(name: str | None) -> None:

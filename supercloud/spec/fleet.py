@@ -22,10 +22,15 @@ from .base import (
     TwiceNamed,
     unique,
 )
+from .hints import add_pattern, suggest_via
 from .schedulers import same_schedulers, unused_options
 from .tenant import Budget, Limits
 
 __all__ = ["Connection", "DataSet", "FleetSpec", "FleetTenant", "Member", "Policy"]
+
+_VIA = add_pattern(
+    r"^(ssh:[A-Za-z0-9@._-]+(:\d+)?|https?://\S+)$", "does not say how the scheduler is reached", suggest_via
+)
 
 
 class Connection(Model):
@@ -33,7 +38,7 @@ class Connection(Model):
 
     engine: Literal["local", "slurm", "kubernetes"] | Name = ""
     """Empty means what the stack says."""
-    via: Annotated[str, Field(pattern=r"^(ssh:[A-Za-z0-9@._-]+(:\d+)?|https?://\S+)$")] | None = None
+    via: Annotated[str, Field(pattern=_VIA)] | None = None
     """``ssh:host`` or an address of the scheduler's own service; empty means: its commands are here."""
     context: Text | None = None
     """Kubernetes: the context of the kubeconfig."""

@@ -80,7 +80,10 @@ def _model_of(document: Document, model: type[M], what: str) -> M:
     name = document.file or "the text"
     if not isinstance(document.data, Mapping):
         found = "is empty" if document.data is None else f"holds a {type(document.data).__name__.lstrip('_')}"
-        raise SpecError(f"{name} {found}; {what} is a mapping that starts with 'name:'")
+        wanted = _wanted(document.data, model) or f"{what} is a mapping that starts with 'name:'"
+        raise SpecError(f"{name} {found}; {wanted}")
+    if {"apiVersion", "kind"} <= set(document.data):
+        raise SpecError(f"{name} is an object of Kubernetes, not {what}; {_SCRIPTS[model is JobSpec]}")
     if other := _other_kind(document.data, model):
         raise SpecError(f"{name} is {other}, not {what}; {_wanted_instead(document.data, model)}")
     problems = [
@@ -98,6 +101,21 @@ def _model_of(document: Document, model: type[M], what: str) -> M:
     if findings:
         raise SpecError(f"{name}: {len(findings)} problem(s) in {what}", findings)
     return valid
+
+
+_SCRIPTS = {True: "a job for any scheduler is a mapping such as {name: train, command: [python, train.py], "
+                  "accelerators: {type: h100, count: 8}}; write it into a file of its own",
+            False: "see 'supercloud init cluster.yaml' for one"}  # fmt: skip
+
+
+def _wanted(data: object, model: type[Model]) -> str:
+    """What to write where a file is a script, such as one for sbatch."""
+    if model is not JobSpec or not isinstance(data, str) or "\n" not in data and " " not in data:
+        return ""
+    return (
+        "a shell script becomes a job as {name: train, accelerators: {type: h100, count: 8}, script: |} with its lines "
+        "below script, indented; lines that begin with #SBATCH are fields here: nodes, tasks_per_node, time_limit"
+    )
 
 
 _MARKS: Mapping[type[Model], tuple[str, tuple[str, ...]]] = {

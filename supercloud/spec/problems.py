@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 from ..errors import Finding, SpecError, nearest
 from .base import NAME_PATTERN, PlacedProblems, TwiceNamed
 from .document import FIELD_NAME, MOST_SHOWN, Place, parse_yaml, place_text
+from .hints import hint_for_field, hint_for_mapping, hint_for_pattern, rewritten
 
 __all__ = ["findings_of", "twice_named"]
 
@@ -165,7 +166,8 @@ def _explain(item: Any, place: Place, data: Any, model: type[BaseModel]) -> tupl
     kind, value, context = item["type"], item["input"], item.get("ctx", {})
     if kind == "extra_forbidden":
         known = _fields_at(model, place[:-1], data)
-        hint = nearest(str(place[-1]), known) if place else ""
+        hint = hint_for_field(str(place[-1]), value, _models_at(model, place[:-1], data)) if place else ""
+        hint = hint or (nearest(str(place[-1]), known) if place else "")
         return f"there is no field {str(place[-1] if place else '')!r} here", hint
     if kind == "missing":
         return f"{str(place[-1] if place else item['loc'][-1])!r} is missing", "add it"
@@ -186,9 +188,11 @@ def _explain(item: Any, place: Place, data: Any, model: type[BaseModel]) -> tupl
         bound, words, cure = _BOUNDS[kind]
         return f"{_shown(value)} {words} {context[bound]:g}", cure.format(f"{context[bound]:g}")
     if kind == "string_pattern_mismatch":
-        return f"{_shown(value)} does not match {context.get('pattern')}", ""
+        pattern = str(context.get("pattern"))
+        words, hint = hint_for_pattern(pattern, str(value))
+        return f"{_shown(value)} {words or f'does not match {pattern}'}", hint
     if kind == "value_error":
-        return str(context.get("error", item["msg"])), ""
+        return str(context.get("error", item["msg"])), _rewritten(value, "", _infos_at(model, place, data))
     return f"{_shown(value)}: {item['msg'][:1].lower()}{item['msg'][1:]}", ""
 
 
@@ -196,10 +200,22 @@ def _remedy(wanted: str, value: object, place: Place, data: Any, model: type[Bas
     """How a value of another kind is written."""
     if wanted == "a text" and isinstance(value, int | float):
         return "put it in quotes"
+    if better := _rewritten(value, wanted, _infos_at(model, place, data)):
+        return better
+    if wanted == "a mapping" and (better := hint_for_mapping(value, _models_at(model, place, data))):
+        return better
     if wanted == "a list" and value is not None:
         return _as_list(value, _infos_at(model, place, data))
     if wanted == "a mapping" and (fields := _fields_at(model, place, data)):
         return f"its fields are {', '.join(fields)}"
+    return ""
+
+
+def _rewritten(value: object, wanted: str, infos: Sequence[FieldInfo]) -> str:
+    """How a value is written that has a form of another system, where the field takes it then."""
+    for other in rewritten(value, wanted):
+        if any(_is_valid(info, other) for info in infos):
+            return f"write {_flow(other)}"
     return ""
 
 
@@ -234,6 +250,8 @@ def _flow(value: object) -> str:
     """A value as it stands in a list of YAML, in quotes where it would not be read as a text without them."""
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{key}: {_flow(item)}' for key, item in value.items())}}}"
+    if isinstance(value, bool):
+        return str(value).lower()
     if not isinstance(value, str):
         return _shown(value)
     try:

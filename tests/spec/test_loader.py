@@ -49,7 +49,7 @@ tenants: [{name: llm, share: 1.5}, {name: LLM}]
     assert by_path["name"] == (1, "'name' is missing", "add it")
     assert by_path["site"][0] == 2 and by_path["site"][2] == "did you mean onprem?"
     assert by_path["scheduler.controlers"][2] == "did you mean controllers?"
-    assert by_path["pools[0].nodes"] == (7, "'127' is not a whole number", "")
+    assert by_path["pools[0].nodes"] == (7, "'127' is not a whole number", "write 127")
     assert by_path["pools[0].spares"][0] == 8
     assert by_path["pools[0].capacity[0]"][2] == "did you mean spot?"
     assert by_path["storage[0].capacity"][0] == 11 and "PiB" in by_path["storage[0].capacity"][1]
@@ -256,7 +256,7 @@ def test_a_value_of_another_kind_says_how_it_is_written(tmp_path: Path) -> None:
         load_job(file)
     assert {item.path: item.hint for item in caught.value.findings} == {
         "command": "write [torchrun, train.py]",
-        "accelerators": "its fields are count, fraction, memory, profile, type",
+        "accelerators": "write {count: 8}, of all nodes together",
         "retries": "take 0 or more", "image": "put it in quotes",
     }  # fmt: skip
 
@@ -349,5 +349,5 @@ def test_a_part_of_a_fields_name_is_meant_before_similar_letters(tmp_path: Path)
     with pytest.raises(SpecError) as caught:
         load_job(tmp_path / "job.yaml")
     hints = {item.path: item.hint for item in caught.value.findings}
-    assert hints["time"] == "did you mean time_limit?"
+    assert hints["time"].startswith("write time_limit: 24 h")
     assert hints["node"].startswith("did you mean nodes")
