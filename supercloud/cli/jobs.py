@@ -13,13 +13,16 @@ if TYPE_CHECKING:
     from ..errors import SupercloudError
     from ..jobs.records import JobRecord
 
-EPILOG = "Example: supercloud jobs --live · next: supercloud logs ID"
+EPILOG = "Example: supercloud jobs --live · next: supercloud logs 1"
 
 
 def jobs(
     live: Annotated[bool, typer.Option("--live", help="Only jobs that have not ended.")] = False,
     state: Annotated[
-        list[str] | None, typer.Option(help="Only jobs in this state; may be given again.", metavar="STATE")
+        list[str] | None,
+        typer.Option(
+            help="Only jobs in this state, such as running, held or failed; may be given again.", metavar="STATE"
+        ),
     ] = None,
     tenant: Annotated[str | None, typer.Option(help="Only jobs of this tenant.")] = None,
     name: Annotated[str | None, typer.Option(help="Only jobs of this name.")] = None,

@@ -28,7 +28,8 @@ def serve(
     ] = 5.0,
     move_after: Annotated[float, typer.Option(min=0, help="Seconds a job waits in one place before it may move.")] = 60,
     lost_after: Annotated[
-        float | None, typer.Option(min=1, help="Seconds of silence after which a cluster's work starts elsewhere.")
+        float | None,
+        typer.Option(min=1, help="Seconds of silence after which a cluster's work starts elsewhere. Left out: never."),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Look once, and end.")] = False,
     as_unit: Annotated[

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..jobs.fleet import Cluster, Fleet
     from ..spec.fleet import Connection
 
-EPILOG = "Example: supercloud submit job.yaml --on cluster.yaml --via ssh:login.example.com · next: supercloud wait ID"
+EPILOG = "Example: supercloud submit job.yaml --on cluster.yaml --via ssh:login.example.com · next: supercloud wait 1"
 
 Where = Annotated[Path, typer.Option("--on", help="The spec of a cluster or of a fleet.", metavar="SPEC")]
 EngineName = Annotated[

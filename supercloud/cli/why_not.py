@@ -15,7 +15,7 @@ from .place import Live, On, where_of
 if TYPE_CHECKING:
     from ..jobs.placement import Placement
 
-EPILOG = "Example: supercloud why-not job.yaml --on cluster.yaml --pool train · next: supercloud place"
+EPILOG = "Example: supercloud why-not job.yaml --on cluster.yaml · next: supercloud place job.yaml --on cluster.yaml"
 
 
 def why_not(

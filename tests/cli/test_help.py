@@ -1,0 +1,38 @@
+"""What help and README tell to type is what the command line takes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from importlib import import_module
+
+import typer
+from samples import ROOT
+
+from supercloud.cli import VERBS, app
+
+
+def commands() -> Iterator[tuple[str, str]]:
+    """Every command that a verb's help or a page shows whole, with where it stands."""
+    for verb in VERBS:
+        epilog = import_module(f"supercloud.cli.{verb.replace('-', '_')}").EPILOG
+        yield from ((verb, found) for found in re.findall(r"supercloud [^\u00b7&]+", epilog))
+    for page in (ROOT / "README.md", *sorted(ROOT.glob("examples/*/README.md"))):
+        text = page.read_text()
+        shown = re.findall(r"`(supercloud [^`]*\.[^`]*)`", text) + re.findall(r"(?m)^\$ (supercloud .*)$", text)
+        for line in shown:
+            yield from ((str(page), part.strip()) for part in re.split(r"&&|\|| \u00b7 ", line)
+                        if part.strip().startswith("supercloud "))  # fmt: skip
+
+
+def test_each_command_that_is_shown_is_taken() -> None:
+    group = typer.main.get_command(app)
+    count = 0
+    for where, command in commands():
+        _, verb, *words = shlex.split(command.split(" > ")[0].replace(" \u2026", ""))
+        if words:  # else the verb alone is meant
+            group.commands[verb].make_context(verb, words)  # type: ignore[attr-defined]
+            count += 1
+        assert verb in VERBS, where
+    assert count > 40
