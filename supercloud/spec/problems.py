@@ -49,7 +49,10 @@ def findings_of(
         if isinstance(item.get("ctx", {}).get("error"), TwiceNamed):
             continue  # said with its line by whoever has the document (twice_named)
         if said == MOST_SHOWN:
-            yield (), Finding(check, "error", "", f"{error.error_count() - said} more problems", "correct these first")
+            yield (
+                place,
+                Finding(check, "error", "", f"{error.error_count() - said} more problems", "correct these first"),
+            )
             return
         said += 1
         if not (is_meant or all(isinstance(part, int) or FIELD_NAME.fullmatch(part) for part in place)):
@@ -186,7 +189,8 @@ def _explain(item: Any, place: Place, data: Any, model: type[BaseModel]) -> tupl
         return f"{is_one} is not {_KIND_WORDS[kind]}", _remedy(_KIND_WORDS[kind], value, place, data, model)
     if kind in _BOUNDS:
         bound, words, cure = _BOUNDS[kind]
-        return f"{_shown(value)} {words} {context[bound]:g}", cure.format(f"{context[bound]:g}")
+        limit = str(context[bound]) if isinstance(context[bound], int) else f"{context[bound]:g}"
+        return f"{_shown(value)} {words} {limit}", cure.format(limit)
     if kind == "string_pattern_mismatch":
         pattern = str(context.get("pattern"))
         words, hint = hint_for_pattern(pattern, str(value))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -88,7 +89,7 @@ def test_anchors_and_merges() -> None:
         ("a: !!python/object:os.system x", "tag"),
         ("? [a]\n: 1", "a key is a word"),
         ("a: {<<: 3}", "merges mappings only"),
-        ("\t- x", "token"),
+        ("\t- x", "begins with a tab"),
     ],
 )
 def test_bad_yaml_has_a_line(text: str, said: str) -> None:
@@ -351,3 +352,36 @@ def test_a_part_of_a_fields_name_is_meant_before_similar_letters(tmp_path: Path)
     hints = {item.path: item.hint for item in caught.value.findings}
     assert hints["time"].startswith("write time_limit: 24 h")
     assert hints["node"].startswith("did you mean nodes")
+
+
+JOB_TEXT = "name: a\nscript: 'true'\n"
+
+
+@pytest.mark.parametrize(("data", "line", "said"), [
+    (JOB_TEXT.encode("utf-16"), 0, "line 1, byte 0.*it is UTF-16; save it as UTF-8"),
+    (JOB_TEXT.encode("utf-16-le"), 1, "#x0000 is not allowed in YAML.*looks like UTF-16.*iconv"),
+    (JOB_TEXT.encode("utf-32"), 0, "it is UTF-32; save it as UTF-8"),
+    (b"\x7fELF\x02\x01\x01" + bytes(20) + b"\xff\xfe", 0, "looks like a program or an archive"),
+    ("name: \u00e4".encode("latin-1"), 0, "line 1, byte 6.*save it as UTF-8"),
+    (b"name: a\nscript: \"a\x1b\"\n", 2, "#x001b is not allowed in YAML.*remove it"),
+    (b"name: a\nplace:\n\tpools: [a]\n", 3, "begins with a tab.*replace the tab by spaces"),
+    (b"name: a\n---\nname: b\n", 3, "a second document begins here.*a file of its own"),
+    (b"name: \"a\nscript: x\n", 3, "it begins at line 1.*correct the syntax"),
+    (b"name: a\nname: b\nscript: x\n", 2, "'name' is there twice.*remove one"),
+    (b"name: a\nscript: |\n" + b"  x\n" * 600_000, 2, "is longer than 1048576.*take 1048576 characters or fewer"),
+], ids=range(11))  # fmt: skip
+def test_a_file_that_cannot_be_read_says_where_and_what_to_do(
+    tmp_path: Path, data: bytes, line: int, said: str
+) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_bytes(data)
+    with pytest.raises(SpecError) as caught:
+        load_job(file)
+    assert re.search(said, str(caught.value), re.S) and "job.yaml" in str(caught.value)
+    assert not line or [finding.line for finding in caught.value.findings][:1] == [line]
+
+
+def test_a_mark_of_the_byte_order_and_line_ends_of_windows_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_bytes(b"\xef\xbb\xbf" + JOB_TEXT.replace("\n", "\r\n").encode())
+    assert load_job(file).model.name == "a"
