@@ -52,7 +52,7 @@ def load_job(path: str | os.PathLike[str]) -> Loaded[JobSpec]:
 def load_fleet(path: str | os.PathLike[str]) -> Loaded[FleetSpec]:
     """Read a fleet; a single cluster's file is a fleet of one."""
     _check_path(path, FleetSpec, "load_fleet")
-    document = read(Path(path))
+    document = _read(path, FleetSpec)
     if isinstance(document.data, Mapping) and "pools" in document.data:
         _model_of(document, ClusterSpec, "a cluster spec")
         data: dict[str, Any] = {"name": document.data["name"], "clusters": [{"spec": Path(path).name}]}
@@ -72,8 +72,24 @@ def _check_path(path: object, model: type[Model], function: str) -> None:
 
 
 def _load(path: str | os.PathLike[str], model: type[M], what: str) -> Loaded[M]:
-    document = read(Path(path))
+    document = _read(path, model)
     return Loaded(_model_of(document, model, what), document)
+
+
+_FIRST: Mapping[type[Model], str] = {
+    ClusterSpec: "'supercloud init FILE' writes a first spec of a cluster",
+    FleetSpec: "'supercloud init FILE' writes a first spec of a cluster, and a fleet is a file such as {name: all, "
+    "clusters: [{spec: cluster.yaml, connect: {engine: slurm, via: 'ssh:HOST'}}]}",
+    JobSpec: "a job is a file such as {name: hello, command: [hostname], accelerators: {count: 8}}",
+}
+"""How one comes to a first file of each kind."""
+
+
+def _read(path: str | os.PathLike[str], model: type[Model]) -> Document:
+    """The document of a file; where there is no such file, :class:`SpecError` says how to get one."""
+    if not os.path.lexists(path):
+        raise SpecError(f"{os.fspath(path)}: there is no such file; {_FIRST[model]}")
+    return read(Path(path))
 
 
 def _model_of(document: Document, model: type[M], what: str) -> M:

@@ -385,3 +385,13 @@ def test_a_mark_of_the_byte_order_and_line_ends_of_windows_are_read(tmp_path: Pa
     file = tmp_path / "job.yaml"
     file.write_bytes(b"\xef\xbb\xbf" + JOB_TEXT.replace("\n", "\r\n").encode())
     assert load_job(file).model.name == "a"
+
+
+@pytest.mark.parametrize(("read", "said"), [
+    (load, "'supercloud init FILE'"), (load_fleet, "clusters: .*connect:"), (load_job, "command: .hostname."),
+])  # fmt: skip
+def test_a_file_that_is_missing_says_how_to_get_a_first_one(
+    tmp_path: Path, read: Callable[[Path], object], said: str
+) -> None:
+    with pytest.raises(SpecError, match=f"there is no such file; .*{said}"):
+        read(tmp_path / "missing.yaml")
