@@ -117,7 +117,7 @@ def _check_barred(job: JobSpec, cluster: Cluster) -> None:
         pinned = [f"place.{field}" for field in ("clusters", "pools", "nodes")
                   if getattr(job.place, field) not in ("any", ())]  # fmt: skip
         elsewhere = f", or leave out {' and '.join(pinned)} so that it may go elsewhere" if pinned else ""
-        raise Refused(cluster.barred, f"the job would fit there: wait until it does{elsewhere}")
+        raise Refused(cluster.barred, f"the job would fit there later: wait{elsewhere}")
 
 
 def _memory(job: JobSpec, pool: PoolPlan) -> Memory | None:

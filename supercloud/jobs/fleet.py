@@ -197,7 +197,7 @@ def fleet_of(path: Path, engine: Callable[[Connection], object] | None = None) -
             try:
                 cluster = watch.look(cluster, engine(member.connect))
             except EngineError as error:
-                cluster = replace(cluster, barred=f"{SILENT}: {error}")
+                cluster = replace(cluster, barred=f"it cannot be asked now: {error}")
         clusters.append(cluster)
     check_reached([cluster.member for cluster in clusters], loaded.document)  # what stacks say is known now
     plans = {cluster.plan.name: cluster.plan for cluster in clusters}

@@ -272,5 +272,5 @@ def test_a_live_look_at_a_cluster_that_is_down_says_so_and_goes_on(files: Path) 
     answers = why_not(JobSpec.model_validate(asked), there, CATALOG)
     refusal = answers["a/train"]
     assert isinstance(refusal, Refusal)
-    assert refusal.reason == "its scheduler does not answer: ctl is not reached"
-    assert "wait until it does, or leave out place.clusters" in refusal.remedy and not refusal.change
+    assert refusal.reason == "it cannot be asked now: ctl is not reached"
+    assert "wait, or leave out place.clusters" in refusal.remedy and not refusal.change

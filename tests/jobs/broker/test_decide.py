@@ -131,7 +131,7 @@ def test_nothing_to_do(count: int) -> None:
 
 
 @pytest.mark.parametrize(("wants", "said", "unsaid"), [
-    ({"clusters": ["far"]}, ["far/train: its scheduler does not answer", "wait until", "leave out place.clusters"],
+    ({"clusters": ["far"]}, ["far/train: its scheduler does not answer", "wait, or leave out place.clusters"],
      ["add near"]),
     ({"clusters": ["far"], "nodes": ["train-0002"]}, ["not answer", "leave out place.clusters and place.nodes"], []),
     ({"clusters": ["near"]}, ["near/train", "the pool has 1"], ["does not answer", "add far"]),
