@@ -4,13 +4,37 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 
+import pytest
 import typer
 from samples import ROOT
 
-from supercloud.cli import VERBS, app
+from supercloud.cli import VERBS, app, main
+from supercloud.cli.commands import _VERBS
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    ("submit job.yaml --on c.yaml --gres gpu:8", "in the job's file write accelerators:"),
+    ("submit job.yaml --on c.yaml --partition=batch", "in the job's file write place:"),
+    ("place job.yaml --on c.yaml --nodes 2", "in the job's file write nodes:"),
+    ("squeue", "write: supercloud jobs"), ("launch job.yaml", "write: supercloud submit"),
+])  # fmt: skip
+def test_commands_and_options_of_other_systems_are_answered(
+    words: str, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["supercloud", *words.split()])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2 and said in " ".join(re.sub("[│\\n]", " ", capsys.readouterr().err).split())
+
+
+def test_no_verb_of_others_hides_a_verb() -> None:
+    others = [word for words in _VERBS.values() for word in words]
+    assert not set(others) & set(VERBS) and len(set(others)) == len(others)
+    assert {verb.split()[0] for verb in _VERBS} <= set(VERBS)
 
 
 def commands() -> Iterator[tuple[str, str]]:
