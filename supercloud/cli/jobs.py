@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 EPILOG = "Example: supercloud jobs --live · next: supercloud logs 1"
 
+_UNSEEN = "no broker has looked at it: supercloud serve SPEC"
+
 
 def jobs(
     live: Annotated[bool, typer.Option("--live", help="Only jobs that have not ended.")] = False,
@@ -68,8 +70,8 @@ def jobs(
 def _row(record: JobRecord, usage: bool) -> tuple[str, ...]:
     used = (_figure(record.seconds() / 3600), _figure(record.energy(), 3.6e6), _figure(record.cost())) if usage else ()
     engine = record.engine if record.state != "HELD" else "-"
-    return (str(record.id), record.name, str(record.state), str(record.tries), engine, record.where, *used,
-            record.reason)  # fmt: skip
+    reason = record.reason or (_UNSEEN if record.state == "HELD" else "")
+    return (str(record.id), record.name, str(record.state), str(record.tries), engine, record.where, *used, reason)
 
 
 def _figure(value: float | None, unit: float = 1.0) -> str:
