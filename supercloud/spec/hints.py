@@ -87,8 +87,8 @@ def rewritten(value: object, wanted: str) -> Iterator[object]:
     if isinstance(value, str) and len(value) <= 80:
         if wanted == "true or false" and value.lower() in ("yes", "no", "on", "off", "y", "n"):
             yield value.lower() in ("yes", "on", "y")
-        elif found := re.fullmatch(r"[0-9]{1,15}(\.0)?", value):
-            yield int(value.removesuffix(found[1] or ""))
+        elif found := re.fullmatch(r"([0-9]{1,15})(?:\.0)?( *[A-Za-z]+)?", value):
+            yield int(found[1])
         if found := _RANGE.fullmatch(value):
             yield int(found[2]) - int(found[1]) + 1
         if found := _CLOCK.fullmatch(value):
@@ -97,11 +97,19 @@ def rewritten(value: object, wanted: str) -> Iterator[object]:
             yield f"{whole} h" if not rest else f"{whole * 60 + rest} min"
         if (found := _MEASURED.fullmatch(value)) and (unit := _known()["units"].get(found[2])):
             yield f"{found[1]} {unit}"
-    if wanted == "a mapping":
+    if wanted == "a mapping" and isinstance(value, list) and value and all(_is_pair(item) for item in value):
+        yield {item["name"]: item["value"] for item in value}
+    elif wanted == "a mapping":
         pairs = [re.split(r"[=:]", item, maxsplit=1) for item in (value if isinstance(value, list) else [value])
                  if isinstance(item, str)]  # fmt: skip
         if pairs and all(len(pair) == 2 and all(map(_PLAIN.fullmatch, pair)) for pair in pairs):
             yield {key: int(text) if text.isascii() and text.isdigit() else text for key, text in pairs}
+
+
+def _is_pair(item: object) -> bool:
+    """Whether it is a variable as Kubernetes has it: a name and a value."""
+    return (isinstance(item, Mapping) and set(item) == {"name", "value"}
+            and all(isinstance(text, str) and _PLAIN.fullmatch(text) for text in item.values()))  # fmt: skip
 
 
 def suggest_name(text: str) -> str:

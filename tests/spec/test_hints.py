@@ -9,13 +9,14 @@ import pytest
 from pydantic import TypeAdapter
 
 from supercloud.errors import SpecError
-from supercloud.spec import ClusterSpec, JobSpec, fleet, job, pool
+from supercloud.spec import ClusterSpec, JobSpec, fabric, fleet, job, pool, scheduler, site, storage, tenant
 from supercloud.spec.base import Name
 from supercloud.spec.fleet import Connection
 from supercloud.spec.hints import _known, suggest_name, suggest_via
 from supercloud.spec.loader import load_fleet, load_job, loads
 
 MODELS = {model.__name__: model for model in (
+    storage.Storage, fabric.Fabric, tenant.Tenant, scheduler.Partition, scheduler.SlurmScheduler, site.OnPremSite,
     JobSpec, job.Accelerators, job.Place, ClusterSpec, pool.Pool, fleet.FleetSpec, fleet.Member, Connection
 )}  # fmt: skip
 
@@ -43,6 +44,7 @@ def test_each_hint_is_for_a_field_that_is_missing_and_names_fields_that_are_ther
     ("accelerators: h100", "write {type: h100, count: N}"), ("runtime_env: {}", "write env"),
     ("accelerators: {count: 8, memory: 80Gi}", "write 80 GiB"), ("preemptible: no", "write false"),
     ("env: [A=b]", "write {A: b}"), ("licenses: matlab:2", "write {matlab: 2}"), ("checkpoint: /ckpt", "{path: /ckpt}"),
+    ("env: [{name: A, value: b}]", "write {A: b}"), ("nodes: 2 nodes", "write 2"), ("retries: 3 times", "write 3"),
     ("place: {pool: train}", "write pools: [train]"), ("workdir: ~/run", "write a path such as /"),
 ])  # fmt: skip
 def test_a_mistake_in_a_job_is_answered_with_what_to_write(tmp_path: Path, line: str, hint: str) -> None:
