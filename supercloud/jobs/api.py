@@ -11,12 +11,12 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 from ..catalog import Catalog
-from ..errors import EngineError, Finding, InputError, SpecError, UnknownName
+from ..errors import EngineError, Finding, InputError, SpecError, UnknownName, nearest
 from ..plan.model import Plan
 from ..spec import JobSpec
 from ..spec.fleet import Connection
@@ -155,19 +155,22 @@ def _holdable(job: JobSpec, fleet: Fleet, key: str, store: Store) -> list[int]:
     if not isinstance(answer, Placement):
         findings = [Finding("place", "error", f"pool {refusal.cluster}/{refusal.pool}", refusal.reason, refusal.remedy)
                     for refusal in answer]  # fmt: skip
-        findings += [Finding("fleet-connect", "error", f"cluster {name}", "the job may go there, but the fleet does "
-                             "not say how it is reached", "write connect: for it in the file of the fleet, such as "
-                             "connect: {engine: slurm, via: ssh:HOST}, or leave out place.clusters")
-                     for name in _unconnected(job, fleet)]  # fmt: skip
+        findings += _unreachable(job, fleet)
         raise SpecError(f"no pool of {fleet.spec.name} can ever have job {job.name!r}", findings)
     return awaited
 
 
-def _unconnected(job: JobSpec, fleet: Fleet) -> list[str]:
-    """The clusters that a job insists on and that nobody can reach."""
-    wanted = () if job.place.clusters == "any" else job.place.clusters
-    return [cluster.plan.name for cluster in fleet.clusters
-            if cluster.plan.name in wanted and not cluster.member.connect]  # fmt: skip
+def _unreachable(job: JobSpec, fleet: Fleet) -> Iterator[Finding]:
+    """The clusters that a job insists on and that are not there, or that nobody can reach."""
+    known = {cluster.plan.name: cluster.member.connect for cluster in fleet.clusters}
+    for name in () if job.place.clusters == "any" else job.place.clusters:
+        if name not in known:
+            yield Finding("place", "error", "place.clusters", f"no cluster of {fleet.spec.name} is called {name!r}",
+                          nearest(name, known))  # fmt: skip
+        elif not known[name]:
+            yield Finding("fleet-connect", "error", f"cluster {name}", "the job may go there, but the fleet does not "
+                          "say how it is reached", "write connect: for it in the file of the fleet, such as "
+                          "connect: {engine: slurm, via: ssh:HOST}, or leave out place.clusters")  # fmt: skip
 
 
 def referred(name: str, store: Store) -> JobRecord:
