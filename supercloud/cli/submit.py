@@ -110,6 +110,10 @@ def connection_of(where: Cluster | Fleet, engine: str | None, via: str | None) -
         return check_options(Connection(engine=engine, via=via))
     except ValidationError as error:
         said = {"engine": engine, "via": via}
+        if engine == "kubernetes" and via:
+            name = via.rpartition("/")[2]
+            raise InputError(f"--via {via!r} does not say how Kubernetes is reached; write context:{name} "
+                             "for a context that kubectl config get-contexts lists") from None  # fmt: skip
         problems = [f"{finding.problem}{f'; {finding.hint}' if finding.hint else ''}"
                     for _, finding in findings_of(error, said, Connection)]  # fmt: skip
         raise InputError(f"--engine or --via: {'; '.join(problems)}") from None

@@ -20,11 +20,15 @@ from supercloud.cli.commands import _VERBS
     ("submit job.yaml --on c.yaml --gres gpu:8", "in the job's file write accelerators:"),
     ("submit job.yaml --on c.yaml --partition=batch", "in the job's file write place:"),
     ("place job.yaml --on c.yaml --nodes 2", "in the job's file write nodes:"),
-    ("squeue", "write: supercloud jobs"), ("launch job.yaml", "write: supercloud submit"),
+    ("submit examples/01-minimal/job.yaml --on examples/08-kubernetes/cluster.yaml --via prod", "write context:prod"),
+    ("submit examples/01-minimal/job.yaml --on examples/01-minimal/cluster.yaml --via login", "write ssh:login"),
+    ("catalog gpus", "write: supercloud catalog accelerators"), ("squeue", "write: supercloud jobs"),
+    ("launch job.yaml", "write: supercloud submit"),
 ])  # fmt: skip
 def test_commands_and_options_of_other_systems_are_answered(
     words: str, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.chdir(ROOT)
     monkeypatch.setattr(sys, "argv", ["supercloud", *words.split()])
     with pytest.raises(SystemExit) as ended:
         main()
