@@ -44,7 +44,8 @@ app = typer.Typer(
     name="supercloud",
     cls=Verbs,
     help="Declare an AI supercomputer once; plan it, render its configuration, run jobs on it.",
-    epilog="Start with: supercloud init cluster.yaml",
+    epilog="Start with: supercloud init cluster.yaml · Variables: SUPERCLOUD_STATE, SUPERCLOUD_SECRETS, "
+    "SUPERCLOUD_CATALOG, SUPERCLOUD_SLURM_ADDRESS, SUPERCLOUD_PROXY (see the README)",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -98,7 +98,8 @@ def _print_unit(name: str, on: Path, options: dict[str, str]) -> None:
 
     words = [word for pair in options.items() for word in pair]
     environment = {"SUPERCLOUD_STATE": str(state_folder().absolute()), "PYTHONUNBUFFERED": "1"}
-    passed_on = ("SUPERCLOUD_SECRETS", "SUPERCLOUD_CATALOG", "SUPERCLOUD_SLURM_ADDRESS", "KUBECONFIG", "PATH")
+    passed_on = ("SUPERCLOUD_SECRETS", "SUPERCLOUD_CATALOG", "SUPERCLOUD_SLURM_ADDRESS", "SUPERCLOUD_PROXY",
+                 "KUBECONFIG", "PATH")  # fmt: skip
     environment |= {key: os.environ[key] for key in passed_on if key in os.environ}
     result(unit(name, [sys.executable, "-m", "supercloud", "serve", str(on.absolute()), *words], environment).rstrip())
     note(f"next: supercloud serve {on} --unit > ~/.config/systemd/user/supercloud-{name}.service && "

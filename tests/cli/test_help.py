@@ -12,8 +12,11 @@ import pytest
 import typer
 from samples import ROOT
 
+from supercloud.catalog.reader import OVERLAY_VARIABLE
 from supercloud.cli import VERBS, app, main
 from supercloud.cli.commands import _VERBS
+from supercloud.jobs import secrets, web
+from supercloud.jobs.engines.slurm import tokens
 
 
 @pytest.mark.parametrize(("words", "said"), [
@@ -64,3 +67,9 @@ def test_each_command_that_is_shown_is_taken() -> None:
             count += 1
         assert verb in VERBS, where
     assert count > 40
+
+
+def test_each_variable_that_users_set_is_in_the_readme_and_in_help() -> None:
+    pages = (ROOT / "README.md").read_text(), str(app.info.epilog)
+    for name in ("SUPERCLOUD_STATE", secrets.VARIABLE, OVERLAY_VARIABLE, tokens.ADDRESS, web.PROXY):
+        assert all(name in page for page in pages)
