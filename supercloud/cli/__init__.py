@@ -14,6 +14,7 @@ import typer
 
 from .._version import __version__
 from ..errors import SupercloudError
+from .commands import JobCommand, Verbs
 
 __all__ = ["VERBS", "app", "main"]
 
@@ -38,10 +39,13 @@ VERBS: dict[str, str] = {
     "store": "Jobs",
 }
 
+_WITH_JOB = ("place", "why-not", "submit")
 app = typer.Typer(
     name="supercloud",
+    cls=Verbs,
     help="Declare an AI supercomputer once; plan it, render its configuration, run jobs on it.",
-    epilog="Start with: supercloud init cluster.yaml",
+    epilog="Start with: supercloud init cluster.yaml · Variables: SUPERCLOUD_STATE, SUPERCLOUD_SECRETS, "
+    "SUPERCLOUD_CATALOG, SUPERCLOUD_SLURM_ADDRESS, SUPERCLOUD_PROXY (see the README)",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -64,7 +68,8 @@ def _root(
 for _verb, _panel in VERBS.items():
     _name = _verb.replace("-", "_")
     _module = import_module(f".{_name}", __name__)
-    app.command(name=_verb, rich_help_panel=_panel, epilog=_module.EPILOG)(getattr(_module, _name))
+    _class = JobCommand if _verb in _WITH_JOB else None
+    app.command(name=_verb, cls=_class, rich_help_panel=_panel, epilog=_module.EPILOG)(getattr(_module, _name))
 
 
 def main() -> None:

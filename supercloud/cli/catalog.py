@@ -12,6 +12,15 @@ from .output import columns, note, result, result_json
 
 EPILOG = "Example: supercloud catalog machines dgx-h100 · next: name it in a spec"
 
+_OTHERS = {
+    "accelerators": ("gpu", "gpus", "tpus"),
+    "machines": ("hosts", "instances", "instance-types", "nodes", "servers"),
+    "locations": ("cities", "places", "sites"),
+    "nics": ("adapters", "hcas"),
+    "storage": ("filesystems",),
+}
+"""Kinds with what others call them."""
+
 
 def catalog(
     kind: Annotated[str | None, typer.Argument(help="A kind of thing, such as machines.")] = None,
@@ -24,6 +33,8 @@ def catalog(
     from ..catalog import KINDS, Catalog, Machine
 
     facts = Catalog.default()
+    if meant := next((ours for ours, others in _OTHERS.items() if kind in others), None):
+        raise InputError(f"no kind of the catalog is called {kind!r}; write: supercloud catalog {meant}")
     if kind is None:
         counts = {item: len(facts.names(item)) for item in KINDS}
         if as_json:

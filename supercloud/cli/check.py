@@ -9,7 +9,7 @@ import typer
 from .options import Json, SpecFile, plan_of
 from .output import findings, note, result_json
 
-EPILOG = "Example: supercloud check cluster.yaml && git commit · next: supercloud plan"
+EPILOG = "Example: supercloud check cluster.yaml && git commit · next: supercloud plan cluster.yaml"
 
 
 def check(spec: SpecFile, as_json: Json = False) -> None:

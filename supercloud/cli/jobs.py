@@ -13,13 +13,18 @@ if TYPE_CHECKING:
     from ..errors import SupercloudError
     from ..jobs.records import JobRecord
 
-EPILOG = "Example: supercloud jobs --live · next: supercloud logs ID"
+EPILOG = "Example: supercloud jobs --live · next: supercloud logs 1"
+
+_UNSEEN = "no broker has looked at it: supercloud serve SPEC"
 
 
 def jobs(
     live: Annotated[bool, typer.Option("--live", help="Only jobs that have not ended.")] = False,
     state: Annotated[
-        list[str] | None, typer.Option(help="Only jobs in this state; may be given again.", metavar="STATE")
+        list[str] | None,
+        typer.Option(
+            help="Only jobs in this state, such as running, held or failed; may be given again.", metavar="STATE"
+        ),
     ] = None,
     tenant: Annotated[str | None, typer.Option(help="Only jobs of this tenant.")] = None,
     name: Annotated[str | None, typer.Option(help="Only jobs of this name.")] = None,
@@ -65,8 +70,8 @@ def jobs(
 def _row(record: JobRecord, usage: bool) -> tuple[str, ...]:
     used = (_figure(record.seconds() / 3600), _figure(record.energy(), 3.6e6), _figure(record.cost())) if usage else ()
     engine = record.engine if record.state != "HELD" else "-"
-    return (str(record.id), record.name, str(record.state), str(record.tries), engine, record.where, *used,
-            record.reason)  # fmt: skip
+    reason = record.reason or (_UNSEEN if record.state == "HELD" else "")
+    return (str(record.id), record.name, str(record.state), str(record.tries), engine, record.where, *used, reason)
 
 
 def _figure(value: float | None, unit: float = 1.0) -> str:

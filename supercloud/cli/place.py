@@ -22,7 +22,9 @@ __all__ = ["Live", "On", "place", "where_of"]
 EPILOG = "Example: supercloud place job.yaml --on cluster.yaml · next: supercloud submit job.yaml --on cluster.yaml"
 
 On = Annotated[Path, typer.Option("--on", help="The spec of a cluster or of a fleet.", metavar="SPEC")]
-Live = Annotated[bool, typer.Option("--live", help="Ask the engines of a fleet what is free now.")]
+Live = Annotated[
+    bool, typer.Option("--live", help="Ask the engines of a fleet what is free now; its file says how, under connect:.")
+]
 
 
 def place(
@@ -57,17 +59,24 @@ def place(
     else:
         for refusal in answer:
             result(str(refusal))
-        note(f"no pool of {where.spec.name if isinstance(where, Fleet) else where.plan.name} can have it")
+        name = where.spec.name if isinstance(where, Fleet) else where.plan.name
+        note(f"no pool of {name} can have it" + (" now" if live else ""))
     raise typer.Exit(2)
 
 
 def where_of(on: Path, live: bool) -> Cluster | Fleet:
     """The cluster or the fleet of a file, as planned or as its engines see it."""
+    from ..errors import InputError
     from ..jobs.database import state_folder
     from ..jobs.engine import open_engine
     from ..jobs.fleet import fleet_of
 
     fleet = fleet_of(on, (lambda connection: open_engine(connection, state_folder())) if live else None)
+    if live and not any(cluster.member.connect for cluster in fleet.clusters):
+        raise InputError(
+            f"{on}: --live asks the clusters of a fleet, and no cluster here says how it is reached; write a "
+            "file of a fleet: {name: NAME, clusters: [{spec: FILE, connect: {engine: slurm, via: ssh:HOST}}]}"
+        )
     alone = len(fleet.clusters) == 1 and fleet.clusters[0].member.spec == on.name
     return fleet.clusters[0] if alone else fleet
 

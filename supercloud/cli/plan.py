@@ -13,7 +13,7 @@ from .output import columns, findings, note, plain_json, result
 if TYPE_CHECKING:
     from ..plan.model import Plan
 
-EPILOG = "Example: supercloud plan examples/02-superpod/cluster.yaml · next: supercloud render"
+EPILOG = "Example: supercloud plan cluster.yaml · next: supercloud render cluster.yaml"
 
 
 def plan(spec: SpecFile, as_json: Json = False) -> None:

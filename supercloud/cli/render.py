@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import Json, SpecFile, plan_of
+from .options import Json, plan_of
 from .output import note, result, result_json
 
 if TYPE_CHECKING:
@@ -19,13 +19,18 @@ if TYPE_CHECKING:
 # More files than this are not listed one by one.
 _MANY = 100
 
+SpecOrFleet = Annotated[Path, typer.Argument(help="The spec of a cluster or of a fleet.", metavar="SPEC")]
+
 EPILOG = "Example: supercloud render cluster.yaml --target slurm --out out/pod1 · next: read INSTALL.md in the output"
 
 
 def render(
-    spec: SpecFile,
+    spec: SpecOrFleet,
     target: Annotated[
-        list[str] | None, typer.Option(help="What to render; may be repeated. Default: all that apply.")
+        list[str] | None,
+        typer.Option(
+            help="What to render, such as slurm, kubernetes or cabling; may be repeated. Default: all that apply."
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder to write. Default: out/<name of the cluster>.")] = None,
     force: Annotated[

@@ -28,7 +28,8 @@ def serve(
     ] = 5.0,
     move_after: Annotated[float, typer.Option(min=0, help="Seconds a job waits in one place before it may move.")] = 60,
     lost_after: Annotated[
-        float | None, typer.Option(min=1, help="Seconds of silence after which a cluster's work starts elsewhere.")
+        float | None,
+        typer.Option(min=1, help="Seconds of silence after which a cluster's work starts elsewhere. Left out: never."),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Look once, and end.")] = False,
     as_unit: Annotated[
@@ -97,7 +98,8 @@ def _print_unit(name: str, on: Path, options: dict[str, str]) -> None:
 
     words = [word for pair in options.items() for word in pair]
     environment = {"SUPERCLOUD_STATE": str(state_folder().absolute()), "PYTHONUNBUFFERED": "1"}
-    passed_on = ("SUPERCLOUD_SECRETS", "SUPERCLOUD_CATALOG", "SUPERCLOUD_SLURM_ADDRESS", "KUBECONFIG", "PATH")
+    passed_on = ("SUPERCLOUD_SECRETS", "SUPERCLOUD_CATALOG", "SUPERCLOUD_SLURM_ADDRESS", "SUPERCLOUD_PROXY",
+                 "KUBECONFIG", "PATH")  # fmt: skip
     environment |= {key: os.environ[key] for key in passed_on if key in os.environ}
     result(unit(name, [sys.executable, "-m", "supercloud", "serve", str(on.absolute()), *words], environment).rstrip())
     note(f"next: supercloud serve {on} --unit > ~/.config/systemd/user/supercloud-{name}.service && "

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..jobs.fleet import Cluster, Fleet
     from ..spec.fleet import Connection
 
-EPILOG = "Example: supercloud submit job.yaml --on cluster.yaml --via ssh:login.example.com · next: supercloud wait ID"
+EPILOG = "Example: supercloud submit job.yaml --on cluster.yaml --via ssh:login.example.com · next: supercloud wait 1"
 
 Where = Annotated[Path, typer.Option("--on", help="The spec of a cluster or of a fleet.", metavar="SPEC")]
 EngineName = Annotated[
@@ -83,8 +83,13 @@ def connection_of(where: Cluster | Fleet, engine: str | None, via: str | None) -
 
     from ..errors import InputError
     from ..jobs.fleet import Fleet
+    from ..jobs.reach import check_options
     from ..spec.fleet import Connection
+    from ..spec.problems import findings_of
 
+    named = [cluster.member.connect for cluster in where.clusters] if isinstance(where, Fleet) else []
+    for name in (engine, *(connection.engine for connection in named if connection)):
+        _check_engine(name)
     if isinstance(where, Fleet):
         if engine or via:
             raise InputError(
@@ -97,13 +102,30 @@ def connection_of(where: Cluster | Fleet, engine: str | None, via: str | None) -
 
             stack = via.removeprefix("stack:")
             # an engine that nobody named is left out: only then the stack's outputs say it
-            return reached(Connection(engine=engine, stack=stack) if engine else Connection(stack=stack))
+            asked = Connection(engine=engine, stack=stack) if engine else Connection(stack=stack)
+            return check_options(reached(check_options(asked)))
         engine = engine or where.plan.scheduler.kind
         if via and via.startswith("context:"):
-            return Connection(engine=engine, context=via.removeprefix("context:"))
-        return Connection(engine=engine, via=via)
+            return check_options(Connection(engine=engine, context=via.removeprefix("context:")))
+        return check_options(Connection(engine=engine, via=via))
     except ValidationError as error:
-        raise InputError(f"--engine or --via: {error.errors()[0]['msg']}") from None
+        said = {"engine": engine, "via": via}
+        if engine == "kubernetes" and via:
+            name = via.rpartition("/")[2]
+            raise InputError(f"--via {via!r} does not say how Kubernetes is reached; write context:{name} "
+                             "for a context that kubectl config get-contexts lists") from None  # fmt: skip
+        problems = [f"{finding.problem}{f'; {finding.hint}' if finding.hint else ''}"
+                    for _, finding in findings_of(error, said, Connection)]  # fmt: skip
+        raise InputError(f"--engine or --via: {'; '.join(problems)}") from None
+
+
+def _check_engine(name: str | None) -> None:
+    """Refuse what is no engine for users; empty means that another place says it."""
+    from ..errors import UnknownName
+    from ..jobs.engine import engine_names
+
+    if name and name not in (known := engine_names()):
+        raise UnknownName("engine", name, known)
 
 
 def simulated(connection: Connection, cluster: Cluster) -> str:

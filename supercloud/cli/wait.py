@@ -29,6 +29,8 @@ def wait(
     from ..jobs import State, api
 
     jobs = [api.get(number) for number in dict.fromkeys(numbers)]
+    if held := [str(job.id) for job in jobs if job.record.state is State.HELD]:
+        note(f"held, until a broker gives it to a cluster: {', '.join(held)}; where none runs: supercloud serve SPEC")
     _watched(jobs, timeout)
     left = [job for job in jobs if not job.record.state.is_final]
     if left:

@@ -15,7 +15,7 @@ from .place import Live, On, where_of
 if TYPE_CHECKING:
     from ..jobs.placement import Placement
 
-EPILOG = "Example: supercloud why-not job.yaml --on cluster.yaml --pool train · next: supercloud place"
+EPILOG = "Example: supercloud why-not job.yaml --on cluster.yaml · next: supercloud place job.yaml --on cluster.yaml"
 
 
 def why_not(
@@ -51,7 +51,13 @@ def why_not(
         for name, answer in answers.items()
     ):
         result(line)
-    note(f"next: supercloud submit {job} --on {on}" if fits else "nothing fits: change the job or the cluster")
+    note(
+        f"next: supercloud submit {job} --on {on}"
+        if fits
+        else "nothing fits now: see the last column"
+        if live
+        else "nothing fits: change the job or the cluster"
+    )
 
 
 def _word(at: Placement) -> str:

@@ -11,12 +11,12 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 from ..catalog import Catalog
-from ..errors import EngineError, Finding, InputError, SpecError, UnknownName
+from ..errors import EngineError, Finding, InputError, SpecError, UnknownName, nearest
 from ..plan.model import Plan
 from ..spec import JobSpec
 from ..spec.fleet import Connection
@@ -32,6 +32,7 @@ from .handle import Job
 from .money import promise
 from .placement import Placement, place
 from .power import watts
+from .reach import check_options
 from .reconcile import hand_over, in_hand, reconcile
 from .records import JobRecord
 from .remote import READING
@@ -154,8 +155,22 @@ def _holdable(job: JobSpec, fleet: Fleet, key: str, store: Store) -> list[int]:
     if not isinstance(answer, Placement):
         findings = [Finding("place", "error", f"pool {refusal.cluster}/{refusal.pool}", refusal.reason, refusal.remedy)
                     for refusal in answer]  # fmt: skip
+        findings += _unreachable(job, fleet)
         raise SpecError(f"no pool of {fleet.spec.name} can ever have job {job.name!r}", findings)
     return awaited
+
+
+def _unreachable(job: JobSpec, fleet: Fleet) -> Iterator[Finding]:
+    """The clusters that a job insists on and that are not there, or that nobody can reach."""
+    known = {cluster.plan.name: cluster.member.connect for cluster in fleet.clusters}
+    for name in () if job.place.clusters == "any" else job.place.clusters:
+        if name not in known:
+            yield Finding("place", "error", "place.clusters", f"no cluster of {fleet.spec.name} is called {name!r}",
+                          nearest(name, known))  # fmt: skip
+        elif not known[name]:
+            yield Finding("fleet-connect", "error", f"cluster {name}", "the job may go there, but the fleet does not "
+                          "say how it is reached", "write connect: for it in the file of the fleet, such as "
+                          "connect: {engine: slurm, via: ssh:HOST}, or leave out place.clusters")  # fmt: skip
 
 
 def referred(name: str, store: Store) -> JobRecord:
@@ -208,7 +223,9 @@ def get(number: int, store: Store | None = None) -> Job:
 
 def _connection(engine: str | Connection | None, plan: Plan) -> Connection:
     """What was asked for, or what its stack says; without either, the cluster's own scheduler as reached from here."""
-    return reached(engine) if isinstance(engine, Connection) else Connection(engine=engine or plan.scheduler.kind)
+    if not isinstance(engine, Connection):
+        return Connection(engine=engine or plan.scheduler.kind)
+    return check_options(reached(check_options(engine)))
 
 
 def _prepare(

@@ -70,6 +70,7 @@ def fit(job: JobSpec, cluster: Cluster, pool: PoolPlan, fleet: Fleet | None, cat
     hosts = pinned(job, pool, nodes)
     move = moves(job, cluster, fleet)
     lies, wait = _lie(job, cluster, state, nodes, per_node, units, near, hosts, fewer, now)
+    _check_barred(job, cluster)
     accelerator = pool.accelerator if per_node else None
     accounting = plan.scheduler.database is not None
     leaves = state.domains.levels[0]
@@ -108,6 +109,15 @@ def fit(job: JobSpec, cluster: Cluster, pool: PoolPlan, fleet: Fleet | None, cat
         affordable(job, plan, fleet, terms, price, nodes)
         yield Candidate(replace(found, begin=begin, price=price, carbon=carbon), terms, wanted, distance,
                         nodes * (units.per_node - per_node))  # fmt: skip
+
+
+def _check_barred(job: JobSpec, cluster: Cluster) -> None:
+    """Whether the cluster takes jobs at present: asked last, so that who hears of it knows that the job fits there."""
+    if cluster.barred:
+        pinned = [f"place.{field}" for field in ("clusters", "pools", "nodes")
+                  if getattr(job.place, field) not in ("any", ())]  # fmt: skip
+        elsewhere = f", or leave out {' and '.join(pinned)} so that it may go elsewhere" if pinned else ""
+        raise Refused(cluster.barred, f"the job would fit there later: wait{elsewhere}")
 
 
 def _memory(job: JobSpec, pool: PoolPlan) -> Memory | None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # a list of jobs must come quickly: it opens engines, and pla
     from .placed import Placement
 
 __all__ = ["ENGINES", "ChecksReach", "Depends", "Engine", "Finds", "KeepsResults", "Recalls", "StreamsLogs",
-           "TakesTokens", "Unsure", "open_engine"]  # fmt: skip
+           "TakesTokens", "Unsure", "engine_names", "open_engine"]  # fmt: skip
 
 ENGINES = {
     "fake": "supercloud.jobs.engines.fake:FakeEngine",
@@ -32,6 +32,8 @@ ENGINES = {
     "local": "supercloud.jobs.engines.local.engine:LocalEngine",
     "slurm": "supercloud.jobs.engines.slurm.engine:SlurmEngine",
 }
+
+_PRETENDS = "fake"
 
 
 class Unsure(EngineError):
@@ -134,5 +136,10 @@ def _class_of(name: str) -> Any:
         return getattr(import_module(module), attribute)
     others = {point.name: point for point in entry_points(group="supercloud.engines")}
     if name not in others:
-        raise UnknownName("engine", name, sorted({*ENGINES, *others} - {"fake"}))  # it is for tests of callers
+        raise UnknownName("engine", name, engine_names())
     return others[name].load()
+
+
+def engine_names() -> list[str]:
+    """Engines for users; the one that only pretends is for tests of programs that call this package."""
+    return sorted({*ENGINES, *(point.name for point in entry_points(group="supercloud.engines"))} - {_PRETENDS})

@@ -15,15 +15,16 @@ from pathlib import Path
 
 from ..catalog import Catalog
 from ..plan.model import Plan, PoolPlan
-from ..spec.fleet import Connection, FleetSpec, Member, same_schedulers
+from ..spec.fleet import Connection, FleetSpec, Member
 from .domains import Domains, domains_of
 from .seen import NodeState, Sees, SeesQueue, Waiting
 
-__all__ = ["Cluster", "Fleet", "NodeState", "PoolState", "Sees", "SeesQueue", "Waiting", "Watch", "fleet_of"]
+__all__ = ["SILENT", "Cluster", "Fleet", "NodeState", "PoolState", "Sees", "SeesQueue", "Waiting", "Watch", "fleet_of"]
 
 _HOST = re.compile(r"(.*?)(\d+)")
 _MOST = 255
 """Accelerators of one node that are told apart."""
+SILENT = "its scheduler does not answer"
 
 
 class PoolState:
@@ -90,6 +91,8 @@ class Cluster:
     """When its engine was asked; None: nobody was, and nothing is taken to run."""
     member: Member = field(default_factory=lambda: Member(spec="-"))
     catalog: Catalog | None = None
+    barred: str = ""
+    """Why it is given no job at present although nothing is known to be in use, such as that it does not answer."""
 
     @classmethod
     def of_plan(cls, plan: Plan, member: Member | None = None, catalog: Catalog | None = None) -> Cluster:
@@ -160,13 +163,18 @@ class Watch:
 
 
 def fleet_of(path: Path, engine: Callable[[Connection], object] | None = None) -> Fleet:
-    """A fleet from its file, or from that of a single cluster; with ``engine`` each connected one is asked."""
-    from ..errors import InputError, nearest
+    """A fleet from its file, or from that of a single cluster; with ``engine`` each connected one is asked.
+
+    One that does not answer is barred: it takes no job, and says why.
+    """
+    from ..errors import EngineError, InputError, nearest
     from ..plan.resolve import catalog_for, resolve
     from ..spec.loader import load, load_fleet
+    from .reach import check_reached
     from .stacks import reached
 
-    spec = load_fleet(path).model
+    loaded = load_fleet(path)
+    spec = loaded.model
     watch = Watch()
     clusters: list[Cluster] = []
     for member in spec.clusters:
@@ -175,18 +183,25 @@ def fleet_of(path: Path, engine: Callable[[Connection], object] | None = None) -
             raise InputError(f"{member.spec}: no job can be placed on a plan with errors", plan.errors)
         if member.connect and member.connect.stack:
             member = member.model_copy(update={"connect": reached(member.connect)})
-        if plan.name in {known.plan.name for known in clusters}:
-            raise InputError(f"{path}: two clusters are called {plan.name!r}; jobs could not tell them apart")
+        for index, known in enumerate(clusters):
+            if plan.name == known.plan.name:
+                line = loaded.document.line(("clusters", len(clusters)))
+                before = loaded.document.line(("clusters", index))
+                raise InputError(f"{path}:{line}: clusters[{len(clusters)}]: {member.spec} is called {plan.name!r}, as "
+                                 f"is {known.member.spec} of line {before}; jobs could not tell them apart: change "
+                                 "the 'name:' of one")  # fmt: skip
         catalog = catalog_for(plan.spec, (path.parent / member.spec).parent)
         catalog.get("failure-rates", spec.policy.failures)  # a slip is said now, not when a job is placed
         cluster = Cluster.of_plan(plan, member, catalog)
         if engine and member.connect:
-            cluster = watch.look(cluster, engine(member.connect))
+            try:
+                cluster = watch.look(cluster, engine(member.connect))
+            except EngineError as error:
+                cluster = replace(cluster, barred=f"it cannot be asked now: {error}")
         clusters.append(cluster)
-    for problem in same_schedulers([cluster.member for cluster in clusters]):  # what stacks say is known now
-        raise InputError(f"{path}: {problem}")
-    known = {cluster.plan.name: cluster.plan for cluster in clusters}
-    tenants = {tenant.name for plan in known.values() for tenant in plan.tenants}
+    check_reached([cluster.member for cluster in clusters], loaded.document)  # what stacks say is known now
+    plans = {cluster.plan.name: cluster.plan for cluster in clusters}
+    tenants = {tenant.name for plan in plans.values() for tenant in plan.tenants}
     for what, named in (("tenants", [one.name for one in spec.tenants]), ("budgets", [b.tenant for b in spec.budgets])):
         for name in named:
             if name not in tenants:
@@ -195,6 +210,6 @@ def fleet_of(path: Path, engine: Callable[[Connection], object] | None = None) -
     for item in spec.data:
         for place in item.at:
             name, _, storage = place.partition("/")
-            if name not in known or storage not in {one.name for one in known[name].storage}:
+            if name not in plans or storage not in {one.name for one in plans[name].storage}:
                 raise InputError(f"{path}: data {item.name!r} is at {place!r}, which is no storage of the fleet")
     return Fleet(spec, tuple(clusters))

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from ..errors import EngineError
 from ..spec.fleet import Connection
-from . import bounded
+from . import bounded, web
 from .bounded import Limits
 from .engine import Unsure
 
@@ -37,10 +37,16 @@ def reached(connection: Connection) -> Connection:
     try:
         said = json.loads(answer.stdout)
         given = connection.model_dump(exclude_defaults=True, exclude={"stack"})
-        return Connection.model_validate({**said, **given})
+        found = Connection.model_validate({**said, **given})
     except (TypeError, ValueError, RecursionError) as error:
         problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
         raise EngineError(f"stack {connection.stack}: its output 'connection' is no connection: {problem}") from None
+    if found.via and not connection.via and web.is_plain(found.via):
+        raise EngineError(f"stack {connection.stack}: its output 'connection' says {found.via}: plain http, over "
+                          "which no token is sent unless you ask for it; "
+                          f"take --via {found.via} in place of the stack, "
+                          "or let the stack say https")  # fmt: skip
+    return found
 
 
 def _text(printed: bytes) -> str:

@@ -21,7 +21,7 @@ from ..errors import EngineError
 from . import bounded
 from .bounded import ANSWER, Deadline, Limits
 
-__all__ = ["PROXY", "header_value", "send", "warn_of_plain"]
+__all__ = ["PROXY", "header_value", "is_plain", "send", "warn_of_plain"]
 
 PROXY = "SUPERCLOUD_PROXY"
 """The address of a proxy that requests go through; the proxies of the environment are not used."""
@@ -116,11 +116,16 @@ def header_value(text: str, what: str) -> str:
     return text
 
 
+def is_plain(address: str) -> bool:
+    """Whether what is sent to an address goes over a network in plain text."""
+    parts = urlsplit(address)
+    return parts.scheme == "http" and not _is_loopback(parts.hostname or "")
+
+
 @cache
 def warn_of_plain(address: str) -> None:
     """Say, once for an address, that a credential goes over a network in plain text."""
-    parts = urlsplit(address)
-    if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
+    if is_plain(address):
         logging.getLogger("supercloud").warning(
             "warning: %s: the token goes over the network in plain text; use https, or an ssh tunnel to 127.0.0.1",
             address,
@@ -131,4 +136,4 @@ def _is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
+        return host == "localhost"  # names below it may be looked up in the network

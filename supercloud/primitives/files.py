@@ -7,6 +7,7 @@ with it without its contents, unless it has the form that they expect.
 
 from __future__ import annotations
 
+import codecs
 import os
 import stat
 from pathlib import Path
@@ -61,7 +62,21 @@ def read_text(path: Path, largest: int = LARGEST) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise FileProblem(f"it is not UTF-8 text (line {line}, byte {error.start})") from None
+        raise FileProblem(f"it is not UTF-8 text (line {line}, byte {error.start}): {_encoding_hint(data)}") from None
+
+
+_MARKS = (("UTF-32", codecs.BOM_UTF32_LE), ("UTF-32", codecs.BOM_UTF32_BE), ("UTF-16", codecs.BOM_UTF16_LE),
+          ("UTF-16", codecs.BOM_UTF16_BE))  # fmt: skip
+
+
+def _encoding_hint(data: bytes) -> str:
+    """How to get UTF-8 out of a file, by the marks that begin it."""
+    for name, mark in _MARKS:
+        if data.startswith(mark):
+            return f"it is {name}; save it as UTF-8, for example with iconv -f {name} -t UTF-8"
+    if b"\0" in data[:1024]:
+        return "it looks like a program or an archive; name the text file that was meant"
+    return "save it as UTF-8"
 
 
 def _size_text(size: int) -> str:

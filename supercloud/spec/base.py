@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -36,6 +37,8 @@ __all__ = [
     "OptionValue",
     "PairLinks",
     "Parameters",
+    "PlacedProblem",
+    "PlacedProblems",
     "Ratio",
     "ReleaseText",
     "StoredSize",
@@ -188,6 +191,29 @@ ReleaseText = Annotated[
 
 class TwiceNamed(ValueError):
     """Two things of one list have the same name."""
+
+
+class PlacedProblem(NamedTuple):
+    """Something wrong at a place below the one that a validator looks at."""
+
+    place: tuple[str | int, ...]
+    other: tuple[str | int, ...] | None
+    """The place that it contradicts; its line is said too, where it is known."""
+    problem: str
+    hint: str
+
+    def described(self, line: Callable[[tuple[str | int, ...]], int]) -> str:
+        """What is wrong, with the line of the other place (``line`` gives 0 where no file is known)."""
+        at = line(self.other) if self.other else 0
+        return f"{self.problem}, at line {at}" if at else self.problem
+
+
+class PlacedProblems(ValueError):
+    """Several of them, found by one validator."""
+
+    def __init__(self, problems: Sequence[PlacedProblem]):
+        super().__init__("; ".join(f"{item.problem}: {item.hint}" for item in problems))
+        self.problems = tuple(problems)
 
 
 def unique(items: tuple[Any, ...], key: str = "name") -> list[str]:

@@ -108,13 +108,9 @@ def parse_yaml(text: str, file: str = "") -> Document:
     except SpecError:
         raise
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = mark.line + 1 if mark else 0
-        problem = ", ".join(part for part in (error.context, error.problem) if part) or "this is no YAML"
-        raise SpecError(
-            f"{file or 'the text'} cannot be read",
-            [Finding("yaml", "error", "", problem, "mend the syntax at this line", file, line)],
-        ) from None
+        raise SpecError(f"{file or 'the text'} cannot be read", [_syntax(error, text, file)]) from None
+    except yaml.reader.ReaderError:
+        raise SpecError(f"{file or 'the text'} cannot be read", [_odd_character(text, file)]) from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise SpecError(f"{file or 'the text'} cannot be read: {first}") from None
@@ -125,6 +121,36 @@ def parse_yaml(text: str, file: str = "") -> Document:
     return Document(file, data, reader.lines, tuple(reader.twice[:MOST_SHOWN]))
 
 
+def _syntax(error: yaml.MarkedYAMLError, text: str, file: str) -> Finding:
+    """What is wrong with the syntax, at which line, and how to correct it."""
+    mark = error.problem_mark or error.context_mark
+    line = mark.line + 1 if mark else 0
+    problem = ", ".join(part for part in (error.context, error.problem) if part) or "this is not YAML"
+    if error.context_mark and error.context_mark.line + 1 != line:
+        problem += f" (it begins at line {error.context_mark.line + 1})"
+    lines = text.splitlines()
+    beginning = re.match(r"[ \t]*", lines[line - 1] if 0 < line <= len(lines) else "")
+    hint = "correct the syntax at this line"
+    if error.problem == _SECOND:
+        hint = "write each document into a file of its own"
+    elif beginning and "\t" in beginning[0]:
+        problem, hint = "the line begins with a tab, and YAML is indented by spaces", "replace the tab by spaces"
+    return Finding("yaml", "error", "", problem, hint, file, line)
+
+
+def _odd_character(text: str, file: str) -> Finding:
+    """Which character no YAML may have, and where it stands."""
+    found = yaml.reader.Reader.NON_PRINTABLE.search(text)
+    if found is None:
+        return Finding("yaml", "error", "", "it has a character that YAML does not allow", "remove it", file, 1)
+    hint = "remove it, or write it as \\x and two digits in double quotes"
+    if found[0] == "\0":
+        hint = "it looks like UTF-16 or no text at all: save it as UTF-8, for example with iconv -f UTF-16 -t UTF-8"
+    problem = f"the control character #x{ord(found[0]):04x} is not allowed in YAML"
+    return Finding("yaml", "error", "", problem, hint, file, text.count("\n", 0, found.start()) + 1)
+
+
+_SECOND = "a second document begins here; a file has one"
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -163,7 +189,7 @@ def _compose(text: str, file: str) -> _Node | None:
                 open_nodes.pop()
             continue
         if len(open_nodes) == 1 and root.inner:
-            raise yaml.MarkedYAMLError(None, None, "a second document begins here; a file has one", mark)
+            raise yaml.MarkedYAMLError(None, None, _SECOND, mark)
         count += 1
         if len(open_nodes) > _MAX_DEPTH + 2 or count > 2 * _MAX_VALUES:
             raise _too_much(f"{file or 'the text'}:{line}", count)
@@ -278,7 +304,7 @@ def read_json(path: Path) -> Document:
         problem = f"{error.msg}, column {error.colno}"
         raise SpecError(
             f"{path} cannot be read",
-            [Finding("json", "error", "", problem, "mend the syntax at this line", str(path), error.lineno)],
+            [Finding("json", "error", "", problem, "correct the syntax at this line", str(path), error.lineno)],
         ) from None
     except (ValueError, RecursionError) as error:
         raise SpecError(f"{path} cannot be read: {error or 'nested too deeply'}") from None

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from ..primitives.quantity import Duration, Money, Price
-from .base import DataRate, Flag, Model, Name, Natural, Ratio, StoredSize, Text, TwiceNamed, unique
+from .base import (
+    DataRate,
+    Flag,
+    Model,
+    Name,
+    Natural,
+    PlacedProblem,
+    PlacedProblems,
+    Ratio,
+    StoredSize,
+    Text,
+    TwiceNamed,
+    unique,
+)
+from .hints import add_pattern, suggest_via
+from .schedulers import same_schedulers, unused_options
 from .tenant import Budget, Limits
 
-__all__ = ["Connection", "DataSet", "FleetSpec", "FleetTenant", "Member", "Policy", "same_schedulers"]
+__all__ = ["Connection", "DataSet", "FleetSpec", "FleetTenant", "Member", "Policy"]
+
+_VIA = add_pattern(
+    r"^(ssh:[A-Za-z0-9@._-]+(:\d+)?|https?://\S+)$", "does not say how the scheduler is reached", suggest_via
+)
 
 
 class Connection(Model):
@@ -20,7 +38,7 @@ class Connection(Model):
 
     engine: Literal["local", "slurm", "kubernetes"] | Name = ""
     """Empty means what the stack says."""
-    via: Annotated[str, Field(pattern=r"^(ssh:[A-Za-z0-9@._-]+(:\d+)?|https?://\S+)$")] | None = None
+    via: Annotated[str, Field(pattern=_VIA)] | None = None
     """``ssh:host`` or an address of the scheduler's own service; empty means: its commands are here."""
     context: Text | None = None
     """Kubernetes: the context of the kubeconfig."""
@@ -33,7 +51,7 @@ class Connection(Model):
         if via and via.startswith("http"):
             try:
                 parts = urlsplit(via)
-                known = bool(parts.hostname) and parts.port != 0
+                known = bool(parts.hostname) and parts.port != 0 and not (parts.query or parts.fragment)
             except ValueError as error:
                 raise ValueError(f"{via!r} is no address: {error}") from None
             if not known:
@@ -60,36 +78,6 @@ class Member(Model):
     """Price of each TB of data that leaves it; empty means nothing."""
     uplink: DataRate | None = None
     """How fast data leaves it; empty means that nobody knows."""
-
-
-def same_schedulers(members: Sequence[Member]) -> list[str]:
-    """Members that reach one and the same scheduler, so that the jobs of one would run on the other: a text for each.
-
-    Without a context Kubernetes means the current one of the kubeconfig, and without ``via`` Slurm means the commands
-    of this host. What a stack says is not known here.
-    """
-    found: dict[tuple[str, str], list[int]] = {}
-    for index, member in enumerate(members):
-        if member.connect and (key := _scheduler_of(member.connect)):
-            found.setdefault(key, []).append(index)
-    texts = []
-    for (engine, place), indexes in found.items():
-        if len(indexes) > 1:
-            option = "context" if engine == "kubernetes" else "via"
-            usual = "the current context of the kubeconfig" if engine == "kubernetes" else "the Slurm of this host"
-            named = " and ".join(f"clusters[{index}] ({members[index].spec})" for index in indexes)
-            where = f"{option} {place!r}" if place else f"{usual}, as neither has connect.{option}"
-            texts.append(f"{named} mean the same scheduler, {where}: give each a connect.{option} of its own")
-    return texts
-
-
-def _scheduler_of(connection: Connection) -> tuple[str, str] | None:
-    """The engine, and which of its schedulers; None where two members may have the same."""
-    places = {"kubernetes": connection.context, "slurm": connection.via}
-    if connection.engine not in places:
-        return None
-    place = places[connection.engine]
-    return None if connection.stack and not place else (connection.engine, place or "")
 
 
 def _some_time(value: Duration) -> Duration:
@@ -143,10 +131,15 @@ class FleetSpec(Model):
     @model_validator(mode="after")
     def _unique(self) -> FleetSpec:
         specs = [member.spec for member in self.clusters]
-        for twice in sorted({spec for spec in specs if specs.count(spec) > 1}):
-            raise ValueError(f"clusters: {twice!r} is there twice")
-        for problem in same_schedulers(self.clusters):
-            raise ValueError(problem)
+        problems = [PlacedProblem(("clusters", index, "spec"), ("clusters", specs.index(spec), "spec"),
+                                  f"{spec!r} is there twice, first as clusters[{specs.index(spec)}]",
+                                  "remove one of them, or write another spec for it")
+                    for index, spec in enumerate(specs) if specs.index(spec) < index]  # fmt: skip
+        for index, member in enumerate(self.clusters):
+            for option, problem, hint in unused_options(member.connect) if member.connect else ():
+                problems.append(PlacedProblem(("clusters", index, "connect", option), None, problem, hint))
+        if problems := problems + same_schedulers(self.clusters):
+            raise PlacedProblems(problems)
         for twice in unique(self.tenants):
             raise TwiceNamed(f"tenants: {twice!r} is there twice")
         return self

@@ -21,13 +21,16 @@ from .base import (
     Whole,
     more_than_nothing,
 )
+from .hints import add_pattern
 from .storage import Mount
 from .tenant import Priority
 from .training import ModelShape
 
 __all__ = ["Accelerators", "Checkpoint", "JobSpec", "ModelShape", "Parallelism", "Place", "RetryRule", "Secret"]
 
-EnvName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=128)]
+_VARIABLE = add_pattern(r"^[A-Za-z_][A-Za-z0-9_]*$", "is not the name of a variable: letters, digits and underscores",
+                        lambda text: "")  # fmt: skip
+EnvName = Annotated[str, Field(pattern=_VARIABLE, max_length=128)]
 Argument = Annotated[str, Field(max_length=131_072, pattern=r"^[^\x00]*$")]
 LicenceName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]*(@[A-Za-z0-9_.-]+)?$", max_length=128)]
 

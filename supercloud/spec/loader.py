@@ -52,7 +52,7 @@ def load_job(path: str | os.PathLike[str]) -> Loaded[JobSpec]:
 def load_fleet(path: str | os.PathLike[str]) -> Loaded[FleetSpec]:
     """Read a fleet; a single cluster's file is a fleet of one."""
     _check_path(path, FleetSpec, "load_fleet")
-    document = read(Path(path))
+    document = _read(path, FleetSpec)
     if isinstance(document.data, Mapping) and "pools" in document.data:
         _model_of(document, ClusterSpec, "a cluster spec")
         data: dict[str, Any] = {"name": document.data["name"], "clusters": [{"spec": Path(path).name}]}
@@ -72,15 +72,34 @@ def _check_path(path: object, model: type[Model], function: str) -> None:
 
 
 def _load(path: str | os.PathLike[str], model: type[M], what: str) -> Loaded[M]:
-    document = read(Path(path))
+    document = _read(path, model)
     return Loaded(_model_of(document, model, what), document)
+
+
+_FIRST: Mapping[type[Model], str] = {
+    ClusterSpec: "'supercloud init FILE' writes a first spec of a cluster",
+    FleetSpec: "'supercloud init FILE' writes a first spec of a cluster, and a fleet is a file such as {name: all, "
+    "clusters: [{spec: cluster.yaml, connect: {engine: slurm, via: 'ssh:HOST'}}]}",
+    JobSpec: "a job is a file such as {name: hello, command: [hostname], accelerators: {count: 8}}",
+}
+"""How one comes to a first file of each kind."""
+
+
+def _read(path: str | os.PathLike[str], model: type[Model]) -> Document:
+    """The document of a file; where there is no such file, :class:`SpecError` says how to get one."""
+    if not os.path.lexists(path):
+        raise SpecError(f"{os.fspath(path)}: there is no such file; {_FIRST[model]}")
+    return read(Path(path))
 
 
 def _model_of(document: Document, model: type[M], what: str) -> M:
     name = document.file or "the text"
     if not isinstance(document.data, Mapping):
         found = "is empty" if document.data is None else f"holds a {type(document.data).__name__.lstrip('_')}"
-        raise SpecError(f"{name} {found}; {what} is a mapping that starts with 'name:'")
+        wanted = _wanted(document.data, model) or f"{what} is a mapping that starts with 'name:'"
+        raise SpecError(f"{name} {found}; {wanted}")
+    if {"apiVersion", "kind"} <= set(document.data):
+        raise SpecError(f"{name} is an object of Kubernetes, not {what}; {_SCRIPTS[model is JobSpec]}")
     if other := _other_kind(document.data, model):
         raise SpecError(f"{name} is {other}, not {what}; {_wanted_instead(document.data, model)}")
     problems = [
@@ -98,6 +117,21 @@ def _model_of(document: Document, model: type[M], what: str) -> M:
     if findings:
         raise SpecError(f"{name}: {len(findings)} problem(s) in {what}", findings)
     return valid
+
+
+_SCRIPTS = {True: "a job for any scheduler is a mapping such as {name: train, command: [python, train.py], "
+                  "accelerators: {type: h100, count: 8}}; write it into a file of its own",
+            False: "see 'supercloud init cluster.yaml' for one"}  # fmt: skip
+
+
+def _wanted(data: object, model: type[Model]) -> str:
+    """What to write where a file is a script, such as one for sbatch."""
+    if model is not JobSpec or not isinstance(data, str) or "\n" not in data and " " not in data:
+        return ""
+    return (
+        "a shell script becomes a job as {name: train, accelerators: {type: h100, count: 8}, script: |} with its lines "
+        "below script, indented; lines that begin with #SBATCH are fields here: nodes, tasks_per_node, time_limit"
+    )
 
 
 _MARKS: Mapping[type[Model], tuple[str, tuple[str, ...]]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, get_args
 
 import yaml
@@ -12,8 +13,9 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from ..errors import Finding, SpecError, nearest
-from .base import NAME_PATTERN, TwiceNamed
+from .base import NAME_PATTERN, PlacedProblems, TwiceNamed
 from .document import FIELD_NAME, MOST_SHOWN, Place, parse_yaml, place_text
+from .hints import hint_for_field, hint_for_mapping, hint_for_pattern, rewritten
 
 __all__ = ["findings_of", "twice_named"]
 
@@ -47,14 +49,27 @@ def findings_of(
         if isinstance(item.get("ctx", {}).get("error"), TwiceNamed):
             continue  # said with its line by whoever has the document (twice_named)
         if said == MOST_SHOWN:
-            yield (), Finding(check, "error", "", f"{error.error_count() - said} more problems", "correct these first")
+            yield (
+                place,
+                Finding(check, "error", "", f"{error.error_count() - said} more problems", "correct these first"),
+            )
             return
         said += 1
         if not (is_meant or all(isinstance(part, int) or FIELD_NAME.fullmatch(part) for part in place)):
             yield place, Finding(check, "error", "", "the key at this line is not a field", "")
             continue
+        if isinstance(several := item.get("ctx", {}).get("error"), PlacedProblems):
+            for each in several.problems:
+                below = (*place, *each.place)
+                outer = partial(_line_below, line, place)
+                yield below, Finding(check, "error", place_text(below), each.described(outer), each.hint)
+            continue
         problem, hint = _explain(item, place, data, model)
         yield place, Finding(check, "error", place_text(place), problem, hint)
+
+
+def _line_below(line: Callable[[Place], int], outer: Place, place: Place) -> int:
+    return line((*outer, *place))
 
 
 def _names_of(model: type[BaseModel]) -> Iterator[str]:
@@ -154,7 +169,8 @@ def _explain(item: Any, place: Place, data: Any, model: type[BaseModel]) -> tupl
     kind, value, context = item["type"], item["input"], item.get("ctx", {})
     if kind == "extra_forbidden":
         known = _fields_at(model, place[:-1], data)
-        hint = nearest(str(place[-1]), known) if place else ""
+        hint = hint_for_field(str(place[-1]), value, _models_at(model, place[:-1], data)) if place else ""
+        hint = hint or (nearest(str(place[-1]), known) if place else "")
         return f"there is no field {str(place[-1] if place else '')!r} here", hint
     if kind == "missing":
         return f"{str(place[-1] if place else item['loc'][-1])!r} is missing", "add it"
@@ -173,11 +189,14 @@ def _explain(item: Any, place: Place, data: Any, model: type[BaseModel]) -> tupl
         return f"{is_one} is not {_KIND_WORDS[kind]}", _remedy(_KIND_WORDS[kind], value, place, data, model)
     if kind in _BOUNDS:
         bound, words, cure = _BOUNDS[kind]
-        return f"{_shown(value)} {words} {context[bound]:g}", cure.format(f"{context[bound]:g}")
+        limit = str(context[bound]) if isinstance(context[bound], int) else f"{context[bound]:g}"
+        return f"{_shown(value)} {words} {limit}", cure.format(limit)
     if kind == "string_pattern_mismatch":
-        return f"{_shown(value)} does not match {context.get('pattern')}", ""
+        pattern = str(context.get("pattern"))
+        words, hint = hint_for_pattern(pattern, str(value))
+        return f"{_shown(value)} {words or f'does not match {pattern}'}", hint
     if kind == "value_error":
-        return str(context.get("error", item["msg"])), ""
+        return str(context.get("error", item["msg"])), _rewritten(value, "", _infos_at(model, place, data))
     return f"{_shown(value)}: {item['msg'][:1].lower()}{item['msg'][1:]}", ""
 
 
@@ -185,10 +204,22 @@ def _remedy(wanted: str, value: object, place: Place, data: Any, model: type[Bas
     """How a value of another kind is written."""
     if wanted == "a text" and isinstance(value, int | float):
         return "put it in quotes"
+    if better := _rewritten(value, wanted, _infos_at(model, place, data)):
+        return better
+    if wanted == "a mapping" and (better := hint_for_mapping(value, _models_at(model, place, data))):
+        return better
     if wanted == "a list" and value is not None:
         return _as_list(value, _infos_at(model, place, data))
     if wanted == "a mapping" and (fields := _fields_at(model, place, data)):
         return f"its fields are {', '.join(fields)}"
+    return ""
+
+
+def _rewritten(value: object, wanted: str, infos: Sequence[FieldInfo]) -> str:
+    """How a value is written that has a form of another system, where the field takes it then."""
+    for other in rewritten(value, wanted):
+        if any(_is_valid(info, other) for info in infos):
+            return f"write {_flow(other)}"
     return ""
 
 
@@ -223,6 +254,8 @@ def _flow(value: object) -> str:
     """A value as it stands in a list of YAML, in quotes where it would not be read as a text without them."""
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{key}: {_flow(item)}' for key, item in value.items())}}}"
+    if isinstance(value, bool):
+        return str(value).lower()
     if not isinstance(value, str):
         return _shown(value)
     try:

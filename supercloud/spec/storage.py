@@ -22,10 +22,13 @@ from .base import (
     Text,
     Time,
 )
+from .hints import add_pattern
 
 __all__ = ["Checkpoint", "Mount", "Protection", "Servers", "Storage", "Throughput"]
 
-Mount = Annotated[str, Field(pattern=r"^/[A-Za-z0-9._/-]*$", max_length=255)]
+_PATH = add_pattern(r"^/[A-Za-z0-9._/-]*$", "is not an absolute path of letters, digits, dots, dashes and underscores",
+                    lambda text: "a path such as /scratch/run")  # fmt: skip
+Mount = Annotated[str, Field(pattern=_PATH, max_length=255)]
 
 
 class Throughput(Model):

@@ -198,7 +198,12 @@ def test_version_and_bad_usage(cli: Cli) -> None:
 
 def test_every_verb_has_a_file_of_its_name() -> None:
     folder = ROOT / "supercloud/cli"
-    files = {path.stem.replace("_", "-") for path in folder.glob("*.py")} - {"--init--", "output", "options"}
+    files = {path.stem.replace("_", "-") for path in folder.glob("*.py")} - {
+        "--init--",
+        "commands",
+        "output",
+        "options",
+    }
     assert files == set(VERBS)
 
 

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from samples import EXAMPLES
 
 from supercloud.catalog import Catalog
-from supercloud.errors import InputError
+from supercloud.errors import EngineError, InputError, SpecError
 from supercloud.jobs.fleet import Cluster, NodeState, Sees, SeesQueue, Waiting, Watch, fleet_of
 from supercloud.jobs.placement import Placement, Refusal, place, why_not
 from supercloud.plan.model import Plan
@@ -179,7 +181,7 @@ def test_a_fleet_from_its_file(files: Path, job: Make) -> None:
 
 
 @pytest.mark.parametrize("change, said", [
-    (("b.yaml", "a2.yaml"), "two clusters are called 'a'"),
+    (("b.yaml", "a2.yaml"), "a2.yaml is called 'a', as is a.yaml of line"),
     (("name: all", "name: all\npolicy: {failures: meta-rsc}"), "meta-rsc-1"),
     (("a/scratch", "a/scrtch"), "no storage of the fleet"),
     (("name: all", "name: all\nbudgets: [{tenant: lmm, limit: 1 USD}]"), "budgets: no cluster has a tenant 'lmm'"),
@@ -218,3 +220,57 @@ def test_segments_are_asked_for_only_where_racks_have_them(job: Make) -> None:
     assert (less.near.segment, less.fits_now) == (0, True)  # a segment of 16 would wait for ever
     assert next(span.worst for span in less.spans if span.axis == "expert") == 2
     assert (taken.near.segment, taken.fits_now) == (16, False)  # they come free again
+
+
+KUBECONFIG = """
+current-context: here
+contexts:
+  - {name: here, context: {cluster: one, user: ann}}
+  - {name: admin, context: {cluster: one, user: root}}
+  - {name: alias, context: {cluster: same, user: ann}}
+  - {name: other, context: {cluster: two, user: ann}}
+clusters:
+  - {name: one, cluster: {server: "https://API.example.com"}}
+  - {name: same, cluster: {server: "https://api.example.com:443/"}}
+  - {name: two, cluster: {server: "https://api.example.com:6443"}}
+"""
+
+
+@pytest.mark.parametrize(("first", "second", "same"), [
+    ("", ", context: here", True), (", context: admin", "", True), (", context: alias", ", context: admin", True),
+    (", context: other", "", False), (", context: unknown", ", context: here", False),
+])  # fmt: skip
+def test_contexts_of_one_api_server_are_one_scheduler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str, second: str, same: bool
+) -> None:
+    (tmp_path / "config").write_text(KUBECONFIG)
+    (tmp_path / "empty").write_text("")
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path}/empty:{tmp_path}/config:{tmp_path}/missing")
+    example = next(path for path in EXAMPLES if path.parent.name == "08-kubernetes").read_text()
+    lines = []
+    for name, connect in (("a", first), ("b", second)):
+        (tmp_path / f"{name}.yaml").write_text(re.sub(r"(?m)^name: .*", f"name: {name}", example))
+        lines.append(f"  - {{spec: {name}.yaml, connect: {{engine: kubernetes{connect}}}}}\n")
+    (tmp_path / "fleet.yaml").write_text("name: f\nclusters:\n" + "".join(lines))
+    if not same:
+        assert len(fleet_of(tmp_path / "fleet.yaml").clusters) == 2
+        return
+    with pytest.raises(SpecError, match=r"fleet.yaml:4: clusters\[1\].connect: .* is the same scheduler .*, at line 3"):
+        fleet_of(tmp_path / "fleet.yaml")
+
+
+def test_a_live_look_at_a_cluster_that_is_down_says_so_and_goes_on(files: Path) -> None:
+    def engine(connection: object) -> object:
+        class Down:
+            def nodes(self) -> Sequence[NodeState]:
+                raise EngineError("ctl is not reached")
+
+        return Down()
+
+    there = fleet_of(files / "fleet.yaml", engine)
+    asked = {"name": "j", "command": ["true"], "accelerators": {"count": 8}, "place": {"clusters": ["a"]}}
+    answers = why_not(JobSpec.model_validate(asked), there, CATALOG)
+    refusal = answers["a/train"]
+    assert isinstance(refusal, Refusal)
+    assert refusal.reason == "it cannot be asked now: ctl is not reached"
+    assert "wait, or leave out place.clusters" in refusal.remedy and not refusal.change

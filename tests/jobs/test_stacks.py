@@ -50,7 +50,9 @@ def test_two_stacks_that_say_the_same_context(pulumi: Path) -> None:
     }
     members = "".join(f"  - {{spec: {spec}, connect: {{stack: {STACK}}}}}\n" for spec in specs.values())
     (pulumi / "fleet.yaml").write_text(f"name: f\nclusters:\n{members}")
-    with pytest.raises(InputError, match="01-minimal.* and .*02-superpod.* the current context of the kubeconfig"):
+    with pytest.raises(
+        InputError, match="02-superpod.*, the current context of the kubeconfig, is the same .*01-minimal"
+    ):
         fleet_of(pulumi / "fleet.yaml")
 
 
@@ -67,6 +69,7 @@ def test_what_stands_beside_the_stack_wins(pulumi: Path) -> None:
         ("null", "0", "no connection"),
         ('{"engine": "slurm", "via": "telnet:x"}', "0", "no connection"),
         ("not json", "0", "no connection"),
+        ('{"engine": "slurm", "via": "http://ctl1:6820"}', "0", "plain http.*no token.*--via http://ctl1:6820"),
     ],
 )
 def test_stacks_that_say_nothing_of_use(pulumi: Path, said: str, code: str, problem: str) -> None:
@@ -136,7 +139,19 @@ def test_an_unknown_engine_is_told_those_for_users(
     sbatch: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (sbatch / "job.yaml").write_text("{name: hello, command: ['true']}")
-    for engine in ("slrm", "No Engine"):
+    for engine in ("slrm", "No Engine", "fake"):
         assert call(monkeypatch, "submit", sbatch / "job.yaml", "--on", SPEC, "--engine", engine) == 2
         said = capsys.readouterr().err
-        assert "slurm" in said and "fake" not in said
+        assert "slurm" in said and "fake" not in said.removeprefix("supercloud: no engine is called 'fake'")
+
+
+@pytest.mark.parametrize("via", ["ssh:login", "https://ctl1", "context:a", f"stack:{STACK}"])
+def test_a_simulation_is_reached_by_nothing(
+    sbatch: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], plan: Plan, via: str
+) -> None:
+    (sbatch / "job.yaml").write_text("{name: hello, command: ['true']}")
+    assert call(monkeypatch, "submit", sbatch / "job.yaml", "--on", SPEC, "--engine", "local", "--via", via) == 2
+    assert "is not used by engine local: leave it out" in capsys.readouterr().err
+    assert not (sbatch / "state").exists()
+    with pytest.raises(InputError, match="is not used by engine local"):
+        api.submit(JobSpec(name="a", command=("true",)), plan, engine=Connection(engine="local", via="ssh:login"))

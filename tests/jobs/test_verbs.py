@@ -54,7 +54,8 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
 def test_held_served_waited_for_and_accounted(shell: Shell) -> None:
     text = "{name: a, command: [sh, -c, 'exit 0'], accelerators: {count: 8}, tenant: llm, time_limit: 1 min}"
     first, second = (shell("submit", shell.job(text), "--on", "fleet.yaml").strip() for _ in range(2))
-    assert "HELD" in shell("jobs") and "fleet company" in shell("jobs")
+    listed = shell("jobs")
+    assert "HELD" in listed and "fleet company" in listed and "supercloud serve SPEC" in listed
     shell("serve", "fleet.yaml", "--once")
     states = {row["id"]: row["state"] for row in json.loads(shell("jobs", "--json"))}
     assert states[2] == "HELD" and states[1] != "HELD", "there is one node"

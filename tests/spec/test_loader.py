@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -49,7 +50,7 @@ tenants: [{name: llm, share: 1.5}, {name: LLM}]
     assert by_path["name"] == (1, "'name' is missing", "add it")
     assert by_path["site"][0] == 2 and by_path["site"][2] == "did you mean onprem?"
     assert by_path["scheduler.controlers"][2] == "did you mean controllers?"
-    assert by_path["pools[0].nodes"] == (7, "'127' is not a whole number", "")
+    assert by_path["pools[0].nodes"] == (7, "'127' is not a whole number", "write 127")
     assert by_path["pools[0].spares"][0] == 8
     assert by_path["pools[0].capacity[0]"][2] == "did you mean spot?"
     assert by_path["storage[0].capacity"][0] == 11 and "PiB" in by_path["storage[0].capacity"][1]
@@ -88,7 +89,7 @@ def test_anchors_and_merges() -> None:
         ("a: !!python/object:os.system x", "tag"),
         ("? [a]\n: 1", "a key is a word"),
         ("a: {<<: 3}", "merges mappings only"),
-        ("\t- x", "token"),
+        ("\t- x", "begins with a tab"),
     ],
 )
 def test_bad_yaml_has_a_line(text: str, said: str) -> None:
@@ -190,31 +191,63 @@ def test_a_cluster_is_a_fleet_of_one(tmp_path: Path) -> None:
     assert load_fleet(file).model.clusters[0].connect is not None
 
 
-@pytest.mark.parametrize(("first", "second", "said"), [
-    ("{engine: kubernetes}", "{engine: kubernetes}", "the current context of the kubeconfig"),
-    ("{engine: kubernetes, context: a}", "{engine: kubernetes, context: a}", "context 'a'"),
-    ("{engine: slurm}", "{engine: slurm}", "the Slurm of this host"),
-    ("{engine: slurm, via: 'ssh:x'}", "{engine: slurm, via: 'ssh:x'}", "via 'ssh:x'"),
-    ("{engine: kubernetes, context: a}", "{engine: kubernetes, context: b}", ""),
-    ("{engine: kubernetes, context: a}", "{engine: kubernetes}", ""),
-    ("{engine: kubernetes}", "{engine: slurm}", ""),
-    ("{engine: kubernetes, stack: a/b/c}", "{engine: kubernetes, stack: a/b/d}", ""),
-    ("{engine: fake}", "{engine: fake}", ""),
-])  # fmt: skip
-def test_two_clusters_of_a_fleet_that_mean_the_same_scheduler(
-    tmp_path: Path, first: str, second: str, said: str
-) -> None:
-    """The jobs of one would run on the other: both are named, with what tells them apart."""
+def slurm(via: str) -> str:
+    return f"{{engine: slurm, via: '{via}'}}"
+
+
+SAME = [
+    ("{engine: kubernetes}", "{engine: kubernetes}"),
+    ("{engine: kubernetes, context: a}", "{engine: kubernetes, context: a}"),
+    ("{engine: slurm}", "{engine: slurm}"),
+    ("{engine: slurm}", slurm("ssh:localhost")),
+    (slurm("ssh:x"), slurm("ssh:x")),
+    (slurm("ssh:login.example.com"), slurm("ssh:ann@Login.Example.com.")),
+    (slurm("ssh:x"), slurm("ssh:bob@x:22")),
+    (slurm("https://Ctl1:443/"), slurm("https://ctl1")),
+    (slurm("https://ctl1:6820"), slurm("http://CTL1.:6820//")),
+    (slurm("http://127.0.0.1:6820"), slurm("http://localhost:6820")),
+    (slurm("https://[2001:db8::1]:6820"), slurm("https://[2001:0DB8:0::1]:6820")),
+]
+DIFFERENT = [
+    ("{engine: kubernetes, context: a}", "{engine: kubernetes, context: b}"),
+    ("{engine: kubernetes, context: a}", "{engine: kubernetes}"),
+    ("{engine: kubernetes}", "{engine: slurm}"),
+    ("{engine: kubernetes, stack: a/b/c}", "{engine: kubernetes, stack: a/b/d}"),
+    ("{engine: fake}", "{engine: fake}"),
+    (slurm("ssh:gate:2201"), slurm("ssh:gate:2202")),
+    (slurm("https://gate/one"), slurm("https://gate/two")),
+    (slurm("ssh:localhost:2201"), "{engine: slurm}"),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), [*SAME, *DIFFERENT])
+def test_two_clusters_of_a_fleet_that_mean_the_same_scheduler(tmp_path: Path, first: str, second: str) -> None:
+    """Its nodes would be given out twice: both lines are named, with what tells them apart."""
     file = tmp_path / "fleet.yaml"
     file.write_text(f"name: f\nclusters:\n  - {{spec: a.yaml, connect: {first}}}\n  - {{spec: mid.yaml}}\n"
                     f"  - {{spec: b.yaml, connect: {second}}}\n")  # fmt: skip
-    if not said:
+    if (first, second) in DIFFERENT:
         assert len(load_fleet(file).model.clusters) == 3
         return
     with pytest.raises(SpecError) as caught:
         load_fleet(file)
     [finding] = caught.value.findings
-    assert all(part in finding.problem for part in ("clusters[0] (a.yaml)", "clusters[2] (b.yaml)", said, "give each"))
+    assert (finding.path, finding.line) == ("clusters[2].connect", 5)
+    assert all(part in str(finding) for part in ("(a.yaml)", "(b.yaml)", "at line 3", "give each a connect."))
+
+
+@pytest.mark.parametrize(("connect", "field"), [
+    ("{engine: local, via: 'ssh:x'}", "via"), ("{engine: local, context: a}", "context"),
+    ("{engine: local, stack: a/b/c}", "stack"), ("{engine: slurm, context: a}", "context"),
+    ("{engine: kubernetes, via: 'https://x'}", "via"),
+])  # fmt: skip
+def test_a_connection_says_nothing_that_its_engine_does_not_use(tmp_path: Path, connect: str, field: str) -> None:
+    file = tmp_path / "fleet.yaml"
+    file.write_text(f"name: f\nclusters:\n  - {{spec: a.yaml}}\n  - {{spec: b.yaml, connect: {connect}}}\n")
+    with pytest.raises(SpecError) as caught:
+        load_fleet(file)
+    [finding] = caught.value.findings
+    assert (finding.path, finding.line) == (f"clusters[1].connect.{field}", 4) and "is not used by" in finding.problem
 
 
 def test_a_value_of_another_kind_says_how_it_is_written(tmp_path: Path) -> None:
@@ -224,7 +257,7 @@ def test_a_value_of_another_kind_says_how_it_is_written(tmp_path: Path) -> None:
         load_job(file)
     assert {item.path: item.hint for item in caught.value.findings} == {
         "command": "write [torchrun, train.py]",
-        "accelerators": "its fields are count, fraction, memory, profile, type",
+        "accelerators": "write {count: 8}, of all nodes together",
         "retries": "take 0 or more", "image": "put it in quotes",
     }  # fmt: skip
 
@@ -317,5 +350,48 @@ def test_a_part_of_a_fields_name_is_meant_before_similar_letters(tmp_path: Path)
     with pytest.raises(SpecError) as caught:
         load_job(tmp_path / "job.yaml")
     hints = {item.path: item.hint for item in caught.value.findings}
-    assert hints["time"] == "did you mean time_limit?"
+    assert hints["time"].startswith("write time_limit: 24 h")
     assert hints["node"].startswith("did you mean nodes")
+
+
+JOB_TEXT = "name: a\nscript: 'true'\n"
+
+
+@pytest.mark.parametrize(("data", "line", "said"), [
+    (JOB_TEXT.encode("utf-16"), 0, "line 1, byte 0.*it is UTF-16; save it as UTF-8"),
+    (JOB_TEXT.encode("utf-16-le"), 1, "#x0000 is not allowed in YAML.*looks like UTF-16.*iconv"),
+    (JOB_TEXT.encode("utf-32"), 0, "it is UTF-32; save it as UTF-8"),
+    (b"\x7fELF\x02\x01\x01" + bytes(20) + b"\xff\xfe", 0, "looks like a program or an archive"),
+    ("name: \u00e4".encode("latin-1"), 0, "line 1, byte 6.*save it as UTF-8"),
+    (b"name: a\nscript: \"a\x1b\"\n", 2, "#x001b is not allowed in YAML.*remove it"),
+    (b"name: a\nplace:\n\tpools: [a]\n", 3, "begins with a tab.*replace the tab by spaces"),
+    (b"name: a\n---\nname: b\n", 3, "a second document begins here.*a file of its own"),
+    (b"name: \"a\nscript: x\n", 3, "it begins at line 1.*correct the syntax"),
+    (b"name: a\nname: b\nscript: x\n", 2, "'name' is there twice.*remove one"),
+    (b"name: a\nscript: |\n" + b"  x\n" * 600_000, 2, "is longer than 1048576.*take 1048576 characters or fewer"),
+], ids=range(11))  # fmt: skip
+def test_a_file_that_cannot_be_read_says_where_and_what_to_do(
+    tmp_path: Path, data: bytes, line: int, said: str
+) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_bytes(data)
+    with pytest.raises(SpecError) as caught:
+        load_job(file)
+    assert re.search(said, str(caught.value), re.S) and "job.yaml" in str(caught.value)
+    assert not line or [finding.line for finding in caught.value.findings][:1] == [line]
+
+
+def test_a_mark_of_the_byte_order_and_line_ends_of_windows_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_bytes(b"\xef\xbb\xbf" + JOB_TEXT.replace("\n", "\r\n").encode())
+    assert load_job(file).model.name == "a"
+
+
+@pytest.mark.parametrize(("read", "said"), [
+    (load, "'supercloud init FILE'"), (load_fleet, "clusters: .*connect:"), (load_job, "command: .hostname."),
+])  # fmt: skip
+def test_a_file_that_is_missing_says_how_to_get_a_first_one(
+    tmp_path: Path, read: Callable[[Path], object], said: str
+) -> None:
+    with pytest.raises(SpecError, match=f"there is no such file; .*{said}"):
+        read(tmp_path / "missing.yaml")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...spec import JobSpec
-from ..fleet import Fleet
+from ..fleet import SILENT, Cluster, Fleet
 from ..money import promise, with_spent
 from ..placement import Placement, Refusal, place
 from ..records import JobRecord
@@ -16,6 +16,9 @@ from .room import closed, only, taken
 __all__ = ["Hold", "Move", "Start", "decide", "moves"]
 
 _IN_VAIN = 64  # jobs in a row without a place, after which those behind them are left for the next look
+
+
+_GAVE_BACK = "it refused the job or gave it back a short while ago"
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,7 @@ class Move:
 def decide(
     fleet: Fleet, waiting: Sequence[JobRecord], specs: Mapping[int, JobSpec], now: float,
     avoid: Mapping[int, Collection[str]] | None = None, held: Holdings | None = None,
+    silent: Sequence[Cluster] = (),
 ) -> list[Start | Hold]:  # fmt: skip
     """For each job, in turn, where it goes now, or why it goes nowhere.
 
@@ -52,6 +56,7 @@ def decide(
     says (``max_wait``; not at all where it says nothing), then takes the best that is free: that is how work bursts
     into a cloud. What it waits for it keeps from those behind it, or a large job would wait for ever. ``held`` is what
     tenants have: a job that is beyond its tenant's limits in one cluster goes to another, or waits, and keeps nothing.
+    ``silent`` are the clusters that ``fleet`` lacks, as they do not answer: a job that only they could have is told so.
     """
     actions: list[Start | Hold] = []
     held = held or {}
@@ -61,8 +66,8 @@ def decide(
         if in_vain >= _IN_VAIN:
             actions.append(Hold(record, "jobs before it wait for the same nodes"))
             continue
-        allowed = [cluster.plan.name for cluster in fleet.clusters
-                   if cluster.plan.name not in (avoid or {}).get(record.id, ())]  # fmt: skip
+        avoided = (avoid or {}).get(record.id, ())
+        allowed = [cluster.plan.name for cluster in fleet.clusters if cluster.plan.name not in avoided]
         found = _choice(specs[record.id], record, only(fleet, allowed), now, held, now - record.recorded >= patience)
         if isinstance(found, Placement):
             actions.append(Start(record, found))
@@ -71,6 +76,12 @@ def decide(
             in_vain = 0
             continue
         reason, kept = found
+        if not reason:
+            barred = [replace(cluster, barred=SILENT) for cluster in silent]
+            barred += [
+                replace(cluster, barred=_GAVE_BACK) for cluster in fleet.clusters if cluster.plan.name in avoided
+            ]
+            reason = _why_nowhere(specs[record.id], only(fleet, allowed), barred, now)
         actions.append(Hold(record, reason))
         fleet = taken(fleet, kept) if kept else fleet
         in_vain += 1
@@ -80,13 +91,13 @@ def decide(
 def _choice(
     job: JobSpec, record: JobRecord, fleet: Fleet, now: float, held: Holdings, hurried: bool
 ) -> Placement | tuple[str, Placement | None]:  # fmt: skip
-    """The place a job takes; or why it takes none, and which it waits for."""
+    """The place a job takes; or why it takes none, and which it waits for. No reason: no cluster can have it now."""
     best: Placement | None = None
     reasons: list[str] = []
     for answer in _ways(job, fleet, now):
         if not isinstance(answer, Placement):
-            reasons += [str(refusal) for refusal in answer[:1]]
-        elif barred := over(fleet, held, record.tenant, answer):
+            break
+        if barred := over(fleet, held, record.tenant, answer):
             reasons.append(barred)
         elif answer.fits_now:
             return answer
@@ -96,7 +107,20 @@ def _choice(
                 break
     if best is not None:
         return f"no room yet: it waits for {best} on {best.cluster}", best
-    return (reasons[0] if reasons else "every cluster that could have it refuses it now"), None
+    return (reasons[0] if reasons else ""), None
+
+
+def _why_nowhere(job: JobSpec, fleet: Fleet, barred: Sequence[Cluster], now: float) -> str:
+    """Why no cluster can have a job now: first that one where it fits is barred, then what a cluster says that it may
+    go to.
+    """
+    answer = place(job, replace(fleet, clusters=(*barred, *fleet.clusters)), now=now, advise=False)
+    refusals = () if isinstance(answer, Placement) else answer
+    reasons = {cluster.barred for cluster in barred}
+    wanted = job.place.clusters
+    first = min(refusals, default=None, key=lambda refusal: (
+        refusal.reason not in reasons, wanted != "any" and refusal.cluster not in wanted))  # fmt: skip
+    return str(first) if first else "every cluster that could have it refuses it now"
 
 
 def moves(

@@ -90,7 +90,9 @@ class Broker:
         order = in_turn(held, use, shares_of(self.fleet), {record.id: self._size(record) for record in held})
         have = held_by(given)
         starts: dict[str, list[Start]] = {}
-        for action in decide(view, order, self.specs, now, self._avoided(held, self.ticks()), have):
+        visible = {cluster.plan.name for cluster in view.clusters}
+        silent = [cluster for cluster in self.fleet.clusters if cluster.plan.name not in visible]
+        for action in decide(view, order, self.specs, now, self._avoided(held, self.ticks()), have, silent):
             if isinstance(action, Hold):
                 ledger.explain(self.store, action.record, action.reason)
             else:

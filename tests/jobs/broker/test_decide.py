@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -127,3 +128,29 @@ def test_no_cluster_is_given_more_than_it_has(sizes: dict[str, int], wishes: lis
 @pytest.mark.parametrize("count", [0, 1])
 def test_nothing_to_do(count: int) -> None:
     assert decide(fleet({"a": 1}), [], {}, NOW) == [] and moves(fleet({"a": 1}), [], {}, NOW, count) == []
+
+
+@pytest.mark.parametrize(("wants", "said", "unsaid"), [
+    ({"clusters": ["far"]}, ["far/train: its scheduler does not answer", "wait, or leave out place.clusters"],
+     ["add near"]),
+    ({"clusters": ["far"], "nodes": ["train-0002"]}, ["not answer", "leave out place.clusters and place.nodes"], []),
+    ({"clusters": ["near"]}, ["near/train", "the pool has 1"], ["does not answer", "add far"]),
+    ({}, ["far/train: its scheduler does not answer"], ["place.", "near"]),
+])  # fmt: skip
+def test_a_job_that_only_a_silent_cluster_can_have_is_told_to_wait_for_it(
+    wants: dict[str, Any], said: list[str], unsaid: list[str]
+) -> None:
+    whole = fleet({"near": 1, "far": 4})
+    near, far = whole.clusters
+    number = 1 if "nodes" in wants else 2
+    [found] = decide(replace(whole, clusters=(near,)), [record(1)], {1: job(number, place=wants)}, NOW, silent=[far])
+    assert isinstance(found, Hold)
+    assert all(words in found.reason for words in said) and not any(words in found.reason for words in unsaid)
+
+
+def test_a_job_whose_only_cluster_gave_it_back_is_not_told_to_go_elsewhere() -> None:
+    here = fleet({"near": 1, "far": 4})
+    wanted = {1: job(2, place={"clusters": ["far"]})}
+    [found] = decide(here, [record(1)], wanted, NOW, {1: {"far"}})
+    assert isinstance(found, Hold)
+    assert found.reason.startswith("far/train: it refused the job or gave it back") and "near" not in found.reason

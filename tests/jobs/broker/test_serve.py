@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,15 @@ def test_a_job_nobody_can_ever_have_is_refused_at_once(store: Store) -> None:
         api.submit(job(9), fleet({"own": 1}), store=store)
     assert caught.value.findings[0].path == "pool own/train"
     assert not api.jobs(store)
+
+
+def test_a_job_for_a_cluster_that_nobody_can_reach_says_so(store: Store) -> None:
+    whole = fleet({"own": 1, "plan-only": 4})
+    own, other = whole.clusters
+    here = replace(whole, clusters=(own, replace(other, member=other.member.model_copy(update={"connect": None}))))
+    for name, said in (("plan-only", "write connect: for it"), ("onw", "did you mean own")):
+        with pytest.raises(SpecError, match=f"{name}(.|\n)*{said}"):
+            api.submit(job(2, place={"clusters": [name]}), here, store=store)
 
 
 def test_a_tenant_over_budget_is_refused_at_submission(store: Store) -> None:

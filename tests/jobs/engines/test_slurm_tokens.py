@@ -54,7 +54,7 @@ def token(address: str, state: Path) -> str:
 def test_each_host_has_a_secret_of_its_own(folder: Path, tmp_path: Path) -> None:
     keep(folder, "slurm-jwt@ctl-a", "for-a\n")
     keep(folder, "slurm-jwt@ctl-a:7000", "for-port\n")
-    assert token(A, tmp_path) == token("http://CTL-A", tmp_path) == "for-a"
+    assert token(A, tmp_path) == token("https://CTL-A", tmp_path) == "for-a"
     assert token("https://ctl-a:7000", tmp_path) == "for-port"
     keep(folder, "slurm-jwt", "for-all")
     for address in (B, "https://evil:6820", "https://ctl-a.evil:6820"):
@@ -70,7 +70,7 @@ def test_a_token_without_a_host_goes_only_where_the_user_said(tmp_path: Path, mo
         token(A, tmp_path)
     monkeypatch.setenv(tokens.ADDRESS, A)
     assert token(A, tmp_path) == "plain"
-    for other in (B, "http://ctl-a:6820", "https://ctl-a:6821"):
+    for other in (B, "https://ctl-a:6821"):
         with pytest.raises(EngineError, match=f"SLURM_JWT is not used: it goes to {A} only"):
             token(other, tmp_path)
 
@@ -97,6 +97,35 @@ def test_an_error_without_a_token_names_what_was_looked_for(folder: Path, plan: 
     keep(folder, "slurm-jwt@ctl-a", "t").chmod(0o640)
     with pytest.raises(EngineError, match="can be read by others.*chmod 600"):
         token(A, store.folder)
+
+
+PLAIN = ["http://ctl-a:6820", "http://192.0.2.1:6820", "http://x.localhost:6820", "http://127.0.0.1.example:6820"]
+
+
+@pytest.mark.parametrize("address", PLAIN)
+def test_no_token_goes_over_plain_http_unless_the_user_asks_for_it(
+    address: str, folder: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fleet file may name any address, also with the host that a token is kept for."""
+    host = address.removeprefix("http://")
+    keep(folder, f"slurm-jwt@{host}", "of-host")
+    keep(folder, f"slurm-jwt@{host.partition(':')[0]}", "of-host")
+    monkeypatch.setenv("SLURM_JWT", "plain")
+    state = store.folder / "slurm"
+    tokens.name_address(f"https://{host}", state)
+    with pytest.raises(
+        EngineError, match=rf"{address} is plain http.* https, .*ssh tunnel.*--via {address} or .*http:"
+    ):
+        token(address, store.folder)
+    tokens.name_address(address, state)
+    tokens.name_address(B, state)
+    assert token(address, store.folder) == "of-host", "it was named once, and jobs there are still asked for"
+    (state / ".token-address").unlink()
+    monkeypatch.setenv(tokens.ADDRESS, address)
+    assert token(address, store.folder) == "of-host"
+    monkeypatch.delenv(tokens.ADDRESS)
+    keep(folder, f"slurm-jwt@http:{host}", "for-plain")
+    assert token(address, store.folder) == "for-plain"
 
 
 @pytest.fixture

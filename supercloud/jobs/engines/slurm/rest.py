@@ -46,7 +46,6 @@ class Rest:
 
     def __init__(self, address: str, folder: Path | None = None):
         self.address, self.folder = address.rstrip("/"), folder or state_folder() / "slurm"
-        web.warn_of_plain(self.address)
 
     def token(self) -> str:
         """What the service knows the user by; :class:`EngineError` where there is none for its address."""

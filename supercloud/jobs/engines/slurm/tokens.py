@@ -4,6 +4,9 @@ A token is Slurm's own, as ``scontrol token`` prints it. Each host has a secret 
 ``slurm-jwt@HOST:PORT``, since the address may come from a fleet file that somebody else wrote. ``SLURM_JWT`` and the
 secret ``slurm-jwt`` say no host: they go to one address only, that of the variable ``SUPERCLOUD_SLURM_ADDRESS``, else
 the one that was named last on the command line (``--via``) or in a call of :func:`supercloud.jobs.api.submit`.
+
+Over plain http beyond this machine no token is sent because a file says so: only where the user named that very address
+in the variable, on the command line or in a call, or keeps a secret ``slurm-jwt@http:HOST:PORT``.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ GET_TOKEN = "run 'scontrol token' on a host of the cluster"
 
 _PLAIN = "slurm-jwt"
 _NAMED = ".token-address"  # no key of a job begins with a dot
+_MOST_NAMED = 100
 _HOST = re.compile(r"[A-Za-z0-9._:-]+")
 
 
@@ -36,40 +40,64 @@ def token(address: str, folder: Path) -> str:
     ``folder`` is where the engine keeps its files. Raises :class:`EngineError` with the names that were looked for
     where there is none, and without the token where it has characters that no header may have.
     """
-    scheme, host, port = _parts(address)
+    parts = _parts(address)
+    _, host, port = parts
+    named = _named_addresses(folder)
     places = [f"{_PLAIN}@{host}:{port}", f"{_PLAIN}@{host}"]
+    if web.is_plain(address):
+        allowed = f"{_PLAIN}@http:{host}:{port}"
+        if not secrets.find(allowed) and parts not in map(_parts, named):
+            raise EngineError(_plain_refused(address, allowed))
+        web.warn_of_plain(address)
+        places.insert(0, allowed)
     for name in places:
         if found := secrets.find(name):
             return _checked(found, f"the secret {name}")
-    named = os.environ.get(ADDRESS) or _named_address(folder)
-    is_meant = bool(named) and _parts(named) == (scheme, host, port)
+    for_all = os.environ.get(ADDRESS) or (named[-1] if named else "")
+    is_meant = bool(for_all) and _parts(for_all) == parts
     if is_meant:
         if said := os.environ.get("SLURM_JWT"):
             return _checked(secrets.without_line_end(said), "SLURM_JWT")
         if found := secrets.find(_PLAIN):
             return _checked(found, f"the secret {_PLAIN}")
-    looked = f"there is no secret {places[0]} or {places[1]} in {secrets.folder()}"
+    looked = f"there is no secret {' or '.join(places)} in {secrets.folder()}"
     if is_meant:
         looked += f", no {_PLAIN} there, and no SLURM_JWT in the environment"
     elif os.environ.get("SLURM_JWT"):
-        whose = f"it goes to {named} only" if named else "nobody said that it is for this address"
+        whose = f"it goes to {for_all} only" if for_all else "nobody said that it is for this address"
         looked += f"; SLURM_JWT is not used: {whose}"
     other = f", or set SLURM_JWT to it{'' if is_meant else f' and {ADDRESS} to {address}'}"
     raise EngineError(f"no token for slurmrestd at {address}: {looked}; {GET_TOKEN} and write what it prints to "
-                      f"{secrets.folder() / places[1]} (chmod 600){other}")  # fmt: skip
+                      f"{secrets.folder() / places[-1]} (chmod 600){other}")  # fmt: skip
 
 
 def name_address(address: str, folder: Path) -> None:
-    """Write down that the user named this address: from now on the tokens that say no host are for it."""
-    _parts(address)
+    """Write down that the user named this address: from now on the tokens that say no host are for it.
+
+    The addresses that were named before are kept: where they are of plain http, jobs there are still asked for.
+    """
+    parts = _parts(address)
     private.make_folder(folder)
     path = folder / _NAMED
     private.make_file(path)
-    path.write_text(address)
+    others = [known for known in _read_named(folder) if _parts(known) != parts]
+    path.write_text("\n".join([*others, address][-_MOST_NAMED:]))
 
 
-def _named_address(folder: Path) -> str:
-    return private.read_own(folder / _NAMED, 0, 4096).decode(errors="replace")
+def _named_addresses(folder: Path) -> list[str]:
+    """The addresses that the user named; the last one is that of the tokens that say no host."""
+    return [*_read_named(folder), *filter(None, [os.environ.get(ADDRESS)])]
+
+
+def _read_named(folder: Path) -> list[str]:
+    return private.read_own(folder / _NAMED, 0, 2**20).decode(errors="replace").split()
+
+
+def _plain_refused(address: str, allowed: str) -> str:
+    return (f"{address} is plain http beyond this machine: the token would go over the network where others can read "
+            "it, so it is not sent; use https, --via ssh:HOST, or an ssh tunnel and http://127.0.0.1:PORT. If that "
+            f"network is trusted, name the address yourself, with --via {address} or {ADDRESS}={address}, or keep the "
+            f"token as {secrets.folder() / allowed}")  # fmt: skip
 
 
 def _parts(address: str) -> tuple[str, str, int]:

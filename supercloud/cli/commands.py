@@ -1,0 +1,74 @@
+"""What the command line says to commands and options of other systems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+__all__ = ["JobCommand", "Verbs"]
+
+_UsageError: Any = typer.BadParameter.__mro__[1]  # of click, which typer brings in different ways
+
+_VERBS = {
+    "submit": ("sbatch", "srun", "run", "launch", "apply", "create", "exec"),
+    "jobs": ("squeue", "sacct", "status", "queue", "ls", "list", "ps", "get", "history"),
+    "cancel": ("scancel", "kill", "stop", "delete", "rm", "down"),
+    "logs": ("log", "tail", "output", "attach"),
+    "wait": ("watch",),
+    "place JOB --on FLEET --live": ("sinfo", "top", "nodes"),
+    "catalog": ("show-gpus", "machines", "accelerators"),
+    "check": ("validate", "lint", "verify"),
+    "plan": ("show", "describe", "info"),
+    "render": ("generate", "build", "template"),
+    "init": ("new", "start"),
+    "serve": ("broker", "daemon", "server"),
+}
+"""Verbs with the commands of others that do the same."""
+
+
+class Verbs(TyperGroup):
+    """The verbs; a command of another system is answered with the verb."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command; raises a usage error with the verb that is meant."""
+        verb = next((verb for verb, others in _VERBS.items() if args[0] in others), None)
+        with _with_hint(f"write: supercloud {verb}" if verb else ""):
+            return super().resolve_command(ctx, args)
+
+
+class JobCommand(TyperCommand):
+    """A verb with the file of a job: an option of another system is answered with the field of the file."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments; raises a usage error with the field that is meant."""
+        try:
+            return super().parse_args(ctx, args)
+        except _UsageError as error:
+            if name := getattr(error, "option_name", ""):
+                error.message += _field_hint(name.lstrip("-"))
+                error.possibilities = error.possibilities if name.startswith("--") else None
+            raise
+
+
+@contextmanager
+def _with_hint(hint: str) -> Iterator[None]:
+    try:
+        yield
+    except _UsageError as error:
+        if hint:
+            error.message = f"{error.message.partition(' Did you mean')[0].rstrip('.')}; {hint}"
+        raise
+
+
+def _field_hint(name: str) -> str:
+    from ..spec import JobSpec
+    from ..spec.hints import hint_for_field
+
+    if name.replace("-", "_") in JobSpec.model_fields:
+        return f"; in the job's file write {name.replace('-', '_')}: …"
+    hint = hint_for_field(name, None, [JobSpec])
+    return f"; in the job's file {hint}" if hint.startswith("write") else f"; {hint}" if hint else ""

@@ -1,0 +1,55 @@
+"""Which API server a context of the kubeconfig means: read without the client, and without running its plugins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ....errors import InputError
+from ....spec.document import read_yaml
+
+__all__ = ["api_server"]
+
+
+def api_server(context: str | None) -> str:
+    """The address of a context's API server; where nobody knows it, the context's name, and nothing for the usual one.
+
+    None is the current context. Files are joined as kubectl does: of one name the first file counts.
+    """
+    inside = os.environ.get("KUBERNETES_SERVICE_HOST")
+    if inside and not context and not os.environ.get("KUBECONFIG"):  # a pod reaches the cluster that it is in
+        return f"https://{inside}:{os.environ.get('KUBERNETES_SERVICE_PORT', '443')}"
+    contexts: dict[str, Any] = {}
+    clusters: dict[str, Any] = {}
+    current = ""
+    for path in _files():
+        try:
+            found = read_yaml(path).data
+        except InputError:  # who uses it says what is wrong with it
+            continue
+        if isinstance(found, Mapping):
+            current = current or str(found.get("current-context") or "")
+            contexts = _named(found, "contexts", "context") | contexts
+            clusters = _named(found, "clusters", "cluster") | clusters
+    name = context or current
+    cluster = clusters.get(str(contexts.get(name, {}).get("cluster")), {})
+    return str(cluster.get("server") or name)
+
+
+def _files() -> list[Path]:
+    said = os.environ.get("KUBECONFIG")
+    if said:
+        return [Path(name) for name in said.split(os.pathsep) if name]
+    try:
+        return [Path.home() / ".kube" / "config"]
+    except RuntimeError:
+        return []
+
+
+def _named(found: Mapping[str, Any], field: str, inner: str) -> dict[str, Any]:
+    """The things of a list by name; of one name the first."""
+    listed = found.get(field)
+    items = [item for item in listed if isinstance(item, Mapping)] if isinstance(listed, list) else []
+    return {str(item.get("name")): item[inner] for item in reversed(items) if isinstance(item.get(inner), Mapping)}

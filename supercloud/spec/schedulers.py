@@ -1,0 +1,106 @@
+"""Which scheduler a connection reaches, however it is written."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from .base import PlacedProblem
+
+if TYPE_CHECKING:
+    from .fleet import Connection, Member
+
+__all__ = ["same_schedulers", "scheduler_address", "unused_options"]
+
+_PORTS = {"ssh": 22, "http": 80, "https": 443}
+_HERE = "localhost"
+_OPTIONS = {"local": (), "slurm": ("via",), "kubernetes": ("context",)}
+"""What an engine reads of a connection; another distribution's engine may read anything."""
+_HINTS = {
+    "local": "leave it out: engine local simulates the cluster on this machine and reaches nothing; or leave out the "
+    "engine, so that the job goes to the cluster's own scheduler",
+    "slurm": "name its login node, via ssh:HOST, or slurmrestd, via https://HOST:PORT",
+    "kubernetes": "name a context of the kubeconfig: context: NAME (on the command line --via context:NAME)",
+}
+
+
+def same_schedulers(
+    members: Sequence[Member], api_server: Callable[[str | None], str] = lambda context: context or ""
+) -> list[PlacedProblem]:
+    """Members that reach one and the same scheduler, which would give out its nodes twice: each with the first of them.
+
+    ``api_server`` says which address a context of the kubeconfig stands for (None: the current one). Without ``via``
+    Slurm means the commands of this host. What a stack says is not known here.
+    """
+    first: dict[tuple[str, str], int] = {}
+    problems = []
+    for index, member in enumerate(members):
+        if not member.connect or (key := _key(member.connect, api_server)) is None:
+            continue
+        before = first.setdefault(key, index)
+        if before == index:
+            continue
+        option = "context" if key[0] == "kubernetes" else "via"
+        this, that = (_written(members[at], option) for at in (index, before))
+        problems.append(PlacedProblem(
+            ("clusters", index, "connect"), ("clusters", before, "connect"),
+            f"clusters[{index}] ({member.spec}), {this}, is the same scheduler as clusters[{before}] "
+            f"({members[before].spec}), {that}",
+            f"give each a connect.{option} of its own, or remove one: its nodes would be given out twice",
+        ))  # fmt: skip
+    return problems
+
+
+def unused_options(connection: Connection) -> list[tuple[str, str, str]]:
+    """Options of a connection that its engine does not read: each with what is wrong, and how to write it."""
+    if connection.engine not in _OPTIONS:
+        return []
+    wrong = [name for name in ("via", "context") if name not in _OPTIONS[connection.engine]]
+    said = [(name, getattr(connection, name)) for name in wrong] + [("stack", connection.stack)] * (
+        connection.engine == "local"
+    )
+    return [(name, f"{name} {value!r} is not used by engine {connection.engine}", _HINTS[connection.engine])
+            for name, value in said if value]  # fmt: skip
+
+
+def _key(connection: Connection, api_server: Callable[[str | None], str]) -> tuple[str, str] | None:
+    """The engine, and which of its schedulers; None where two members may have the same."""
+    engine, via, context = connection.engine, connection.via, connection.context
+    if engine not in ("slurm", "kubernetes") or (connection.stack and not (via or context)):
+        return None
+    return engine, scheduler_address(via) if engine == "slurm" else scheduler_address(api_server(context))
+
+
+def scheduler_address(written: str | None) -> str:
+    """One form for all ways to write an address; empty for this machine, and a name that is no address as it is.
+
+    Neither the case of the host, a dot at its end, the default port, a slash at the end, http or https at one port, nor
+    who logs in makes another scheduler.
+    """
+    scheme, _, rest = (written or "").partition(":")
+    if scheme not in _PORTS:
+        return written or ""
+    try:
+        parts = urlsplit(written or "" if scheme != "ssh" else f"ssh://{rest}")
+        host, port = _host(parts.hostname or ""), parts.port or _PORTS[scheme]
+    except ValueError:
+        return written or ""
+    if scheme == "ssh":
+        return "" if (host, port) == (_HERE, _PORTS["ssh"]) else f"ssh:{host}:{port}"
+    return f"{host}:{port}{parts.path.rstrip('/')}"
+
+
+def _host(name: str) -> str:
+    try:
+        address = ipaddress.ip_address(name)
+    except ValueError:
+        return name.lower().rstrip(".")
+    return _HERE if address.is_loopback else str(address)
+
+
+def _written(member: Member, option: str) -> str:
+    value = getattr(member.connect, option)
+    usual = "the current context of the kubeconfig" if option == "context" else "the Slurm of this host"
+    return f"{option} {value!r}" if value else usual

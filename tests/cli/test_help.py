@@ -1,0 +1,75 @@
+"""What help and README tell to type is what the command line takes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+
+import pytest
+import typer
+from samples import ROOT
+
+from supercloud.catalog.reader import OVERLAY_VARIABLE
+from supercloud.cli import VERBS, app, main
+from supercloud.cli.commands import _VERBS
+from supercloud.jobs import secrets, web
+from supercloud.jobs.engines.slurm import tokens
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    ("submit job.yaml --on c.yaml --gres gpu:8", "in the job's file write accelerators:"),
+    ("submit job.yaml --on c.yaml --partition=batch", "in the job's file write place:"),
+    ("place job.yaml --on c.yaml --nodes 2", "in the job's file write nodes:"),
+    ("submit examples/01-minimal/job.yaml --on examples/08-kubernetes/cluster.yaml --via prod", "write context:prod"),
+    ("submit examples/01-minimal/job.yaml --on examples/01-minimal/cluster.yaml --via login", "write ssh:login"),
+    ("catalog gpus", "write: supercloud catalog accelerators"), ("squeue", "write: supercloud jobs"),
+    ("launch job.yaml", "write: supercloud submit"),
+])  # fmt: skip
+def test_commands_and_options_of_other_systems_are_answered(
+    words: str, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(sys, "argv", ["supercloud", *words.split()])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2 and said in " ".join(re.sub("[│\\n]", " ", capsys.readouterr().err).split())
+
+
+def test_no_verb_of_others_hides_a_verb() -> None:
+    others = [word for words in _VERBS.values() for word in words]
+    assert not set(others) & set(VERBS) and len(set(others)) == len(others)
+    assert {verb.split()[0] for verb in _VERBS} <= set(VERBS)
+
+
+def commands() -> Iterator[tuple[str, str]]:
+    """Every command that a verb's help or a page shows whole, with where it stands."""
+    for verb in VERBS:
+        epilog = import_module(f"supercloud.cli.{verb.replace('-', '_')}").EPILOG
+        yield from ((verb, found) for found in re.findall(r"supercloud [^\u00b7&]+", epilog))
+    for page in (ROOT / "README.md", *sorted(ROOT.glob("examples/*/README.md"))):
+        text = page.read_text()
+        shown = re.findall(r"`(supercloud [^`]*\.[^`]*)`", text) + re.findall(r"(?m)^\$ (supercloud .*)$", text)
+        for line in shown:
+            yield from ((str(page), part.strip()) for part in re.split(r"&&|\|| \u00b7 ", line)
+                        if part.strip().startswith("supercloud "))  # fmt: skip
+
+
+def test_each_command_that_is_shown_is_taken() -> None:
+    group = typer.main.get_command(app)
+    count = 0
+    for where, command in commands():
+        _, verb, *words = shlex.split(command.split(" > ")[0].replace(" \u2026", ""))
+        if words:  # else the verb alone is meant
+            group.commands[verb].make_context(verb, words)  # type: ignore[attr-defined]
+            count += 1
+        assert verb in VERBS, where
+    assert count > 40
+
+
+def test_each_variable_that_users_set_is_in_the_readme_and_in_help() -> None:
+    pages = (ROOT / "README.md").read_text(), str(app.info.epilog)
+    for name in ("SUPERCLOUD_STATE", secrets.VARIABLE, OVERLAY_VARIABLE, tokens.ADDRESS, web.PROXY):
+        assert all(name in page for page in pages)

@@ -1,0 +1,88 @@
+"""What a user of another system writes gets the words of this one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import TypeAdapter
+
+from supercloud.errors import SpecError
+from supercloud.spec import ClusterSpec, JobSpec, fabric, fleet, job, pool, scheduler, site, storage, tenant
+from supercloud.spec.base import Name
+from supercloud.spec.fleet import Connection
+from supercloud.spec.hints import _known, suggest_name, suggest_via
+from supercloud.spec.loader import load_fleet, load_job, loads
+
+MODELS = {model.__name__: model for model in (
+    storage.Storage, fabric.Fabric, tenant.Tenant, scheduler.Partition, scheduler.SlurmScheduler, site.OnPremSite,
+    JobSpec, job.Accelerators, job.Place, ClusterSpec, pool.Pool, fleet.FleetSpec, fleet.Member, Connection
+)}  # fmt: skip
+
+
+def test_each_hint_is_for_a_field_that_is_missing_and_names_fields_that_are_there() -> None:
+    for name, hints in _known()["fields"].items():
+        known = MODELS[name].model_fields
+        for other, text in hints.items():
+            assert other not in known, f"{name} has a field {other}: nobody would see the hint"
+            named = re.search(r"^write \{?(\w+):|^write it inside (\w+):", text)
+            assert named is None or (named[1] or named[2]) in known, text
+    assert set(_known()["shapes"]) <= set(MODELS)
+
+
+@pytest.mark.parametrize(("line", "hint"), [
+    ("name: Train_1", "write train-1"), ("name: 8 GPUs", "write n8-gpus"), ("name: Über", "write uber"),
+    ("gpus: 8", "write accelerators: {count: 8}"), ("gres: 'gpu:8'", "write accelerators:"),
+    ("cpus-per-task: 4", "leave it out"), ("ntasks: 16", "write tasks_per_node"), ("partition: batch", "write place:"),
+    ("time: 24:00:00", "write time_limit"), ("time_limit: 24:00:00", "write 24 h"), ("time_limit: 1-12:30", "2190 min"),
+    ("time_limit: 30 minutes", "write 30 min"), ("account: llm", "write tenant: llm"), ("num_nodes: 2", "nodes: 2"),
+    ("array: 0-15", "write 16"), ("nodes: '2'", "write 2"), ("restartPolicy: Never", "write retries"),
+    ("replicas: 4", "write nodes"), ("resources: {cpus: 4}", "write accelerators"), ("envs: {A: b}", "write env"),
+    ("backoffLimit: 3", "write retries: 3"), ("accelerators: H100:8", "write {type: H100, count: 8}"),
+    ("accelerators: 8", "write {count: 8}"), ("accelerators: {H100: 8}", "write {type: H100, count: 8}"),
+    ("accelerators: h100", "write {type: h100, count: N}"), ("runtime_env: {}", "write env"),
+    ("accelerators: {count: 8, memory: 80Gi}", "write 80 GiB"), ("preemptible: no", "write false"),
+    ("env: [A=b]", "write {A: b}"), ("licenses: matlab:2", "write {matlab: 2}"), ("checkpoint: /ckpt", "{path: /ckpt}"),
+    ("env: [{name: A, value: b}]", "write {A: b}"), ("nodes: 2 nodes", "write 2"), ("retries: 3 times", "write 3"),
+    ("place: {pool: train}", "write pools: [train]"), ("workdir: ~/run", "write a path such as /"),
+])  # fmt: skip
+def test_a_mistake_in_a_job_is_answered_with_what_to_write(tmp_path: Path, line: str, hint: str) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text(("" if line.startswith("name") else "name: a\n") + f"script: 'true'\n{line}\n")
+    with pytest.raises(SpecError) as caught:
+        load_job(file)
+    [finding] = caught.value.findings
+    assert hint in finding.hint and finding.line
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("#!/bin/bash\n#SBATCH --gres=gpu:8\nsrun python train.py\n", "a shell script becomes a job"),
+    ("apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\n", "is an object of Kubernetes, not a job"),
+])  # fmt: skip
+def test_a_file_of_another_system_is_known(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "job.yaml").write_text(text)
+    with pytest.raises(SpecError, match=said):
+        load_job(tmp_path / "job.yaml")
+
+
+def test_mistakes_in_a_cluster_and_a_fleet(tmp_path: Path) -> None:
+    with pytest.raises(SpecError) as caught:
+        loads("name: My Cluster\nsite: onprem\nscheduler: slurm\nnodes: 5\n"
+              "pools: [{name: a, machine: dgx-h100, nodes: 2, accelerators: 8}]\n")  # fmt: skip
+    hints = {item.path: item.hint for item in caught.value.findings}
+    assert hints["name"] == "write my-cluster"
+    assert hints["site"].startswith("write {kind: onprem") and hints["scheduler"].startswith("write {kind: slurm")
+    assert "write pools:" in hints["nodes"] and "machine" in hints["pools[0].accelerators"]
+    (tmp_path / "fleet.yaml").write_text("name: f\nclusters: [{spec: a.yaml, connect: {engine: slurm, host: login}}]\n")
+    with pytest.raises(SpecError, match="write via: ssh:login for a login node"):
+        load_fleet(tmp_path / "fleet.yaml")
+
+
+@pytest.mark.parametrize("text", ["login.example.com", "ann@login", "ssh://ann@login:2222", "login:6820", "tcp://a:1"])
+def test_what_is_suggested_is_taken(text: str) -> None:
+    for word in re.findall(r"(?:ssh:|https:)\S+", suggest_via(text)):
+        assert Connection(engine="slurm", via=word.replace(":PORT", ":6820"))
+    for name in (text, "Train_1", "--a--", "9 lives", "x" * 60, "a\u00df\u4e2d"):
+        if suggested := suggest_name(name):
+            assert TypeAdapter(Name).validate_python(suggested)
