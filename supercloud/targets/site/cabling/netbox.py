@@ -143,8 +143,8 @@ def _devices(
 
 def _device_type(model: str, own: str, ports: dict[str, tuple[str, str]], maker: str, units: int, part: str) -> str:
     slug = own if own.startswith(f"{_slug(maker)}-") else f"{_slug(maker)}-{own}"
-    found: dict[str, Any] = {"manufacturer": plain_cell(maker), "model": plain_cell(model), "slug": slug, "u_height": units,
-                             "is_full_depth": units > 0}  # fmt: skip
+    found: dict[str, Any] = {"manufacturer": plain_cell(maker), "model": plain_cell(model), "slug": slug,
+                             "u_height": units, "is_full_depth": units > 0}  # fmt: skip
     if part:
         found["part_number"] = part
     found["interfaces"] = [{"name": plain_cell(name), "type": kind} | ({"label": label} if label else {})
