@@ -27,7 +27,7 @@ from bundle_world import (
 from kube_lab import Lab
 from kube_nodes import Node
 
-from supercloud.jobs.engines.kubernetes.api import Refusal
+from supercloud.jobs.engines.kubernetes.api import Api, Cluster, Refusal
 from supercloud.plan.kubernetes.names import level_label, topology_of
 from supercloud.targets.schedulers.kubernetes import render_fleet
 
@@ -44,7 +44,8 @@ SERVED_BY_OTHERS = {"kueue.x-k8s.io/v1alpha1"}  # Kueue 0.12; the lab has 0.19
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """The cluster of ONPREM: nodes as they come, without any label of ours, then the bundle, applied in its order."""
-    with Lab(tmp_path_factory.mktemp("bundle"), [Node(host) for host in HOSTS], KUEUE) as lab:
+    people = {"bob": "supercloud:vision"}
+    with Lab(tmp_path_factory.mktemp("bundle"), [Node(host) for host in HOSTS], KUEUE, people) as lab:
         define(lab)
         served = Served(lab.api)
         for item in objects_of(BUNDLE):
@@ -347,7 +348,9 @@ def test_pods_of_an_admitted_job_need_no_limit_of_their_own(lab: Lab, labelled: 
     lab.api.post("/apis/batch/v1/namespaces/vision/jobs", job)
     path = "/api/v1/namespaces/vision/pods"
     try:
-        lab.until(lambda: list(lab.api.pages(path, labelSelector="job-name=child")))
+        [pod] = lab.until(lambda: list(lab.api.pages(path, labelSelector="job-name=child")))
+        user = Api(Cluster(config_file=lab.kubeconfig_of("bob", "vision")))
+        user.patch(f"{path}/{pod['metadata']['name']}", {"metadata": {"labels": {"note": "mine"}}})
     finally:
         lab.api.delete("/apis/batch/v1/namespaces/vision/jobs/child")
         lab.until(lambda: not list(lab.api.pages(path, labelSelector="job-name=child")))

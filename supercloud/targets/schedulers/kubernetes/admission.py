@@ -64,6 +64,8 @@ def _kueue_jobs() -> list[Object]:
     labels = {"name": "labels", "expression": "has(object.metadata.labels) ? object.metadata.labels : {}"}
     # the children of a job that passed carry no labels of their own
     child = {"name": "not-a-child", "expression": f"!({_HAS_CONTROLLER} && {_BY_CLUSTER})"}
+    # an owner is true, by the policy of owners; its pods may be labelled by whoever has rights on them
+    owned = {"name": "not-of-a-controller", "expression": f"!{_HAS_CONTROLLER}"}
     # the queue's manager has to put pods right, and take its finalizer off, that were there before this policy
     kept = {"name": "not-kept-by-the-cluster", "expression": f"!(request.operation == 'UPDATE' && {_BY_CLUSTER})"}
     pod_rules = [
@@ -74,7 +76,7 @@ def _kueue_jobs() -> list[Object]:
     ]  # fmt: skip
     return [
         *_policy(_JOBS, _JOB_KINDS, [labels, _GIVEN, known], job_rules, matchConditions=[child]),
-        *_policy(_BARE_PODS, _POD_KINDS, [labels, _GIVEN, known], pod_rules, matchConditions=[child, kept]),
+        *_policy(_BARE_PODS, _POD_KINDS, [labels, _GIVEN, known], pod_rules, matchConditions=[owned, kept]),
     ]
 
 
