@@ -34,10 +34,16 @@ class MigProfile(Part):
 
 
 class DeviceFiles(Part):
-    """What the operating system calls the devices: ``path`` followed by a number from ``first``."""
+    """What the operating system calls the devices: ``path`` and a number from ``first`` in steps of ``step``."""
 
     path: Annotated[str, Field(pattern=r"^/dev/[A-Za-z0-9/_-]+$")]
     first: Natural = 0
+    step: Count = 1
+    """Numbers that the driver takes for each accelerator: the first for its device, the rest for partitions."""
+
+    def number(self, index: int) -> int:
+        """The number in the name of the device of accelerator ``index``, counted from 0."""
+        return self.first + index * self.step
 
 
 class Accelerator(Fact):

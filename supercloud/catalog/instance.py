@@ -47,17 +47,12 @@ class Instance(Part):
     vcpus: Count
     network: Rate | None = None
     """All network cards together."""
-    network_baseline: Rate | None = None
-    """What it can keep up, where that is less."""
-    disk_network: Rate | None = None
-    """To disks over the network."""
     local: Size | None = None
     """Disks inside, all together, where how many they are was not sourced."""
     cards: Count | None = None
     """Network cards."""
     interfaces: Count | None = None
     """Most interfaces on all cards."""
-    interfaces_per_card: Count | None = None
     addresses_per_interface: Count | None = None
     """Most IPv4 addresses of an interface."""
     layout: tuple[InterfaceRange, ...] = ()

@@ -57,8 +57,6 @@ class DeviceStack(Fact):
     """Where a site that brings the driver has it on its nodes, where that is not the usual place."""
     taint: LabelKey | None = None
     """Key that keeps everything else off such nodes."""
-    product_label: LabelKey | None = None
-    """Node label its discovery puts on nodes."""
     domain_label: LabelKey | None = None
     """Node label of the scale-up domain its discovery finds."""
     device_class: Text | None = None
@@ -83,8 +81,6 @@ class NodeTopology(Fact):
     """Node labels by which a provider says where a node is, outermost first."""
 
     labels: tuple[LabelKey, ...]
-    discovered: Flag
-    """Whether the values are only known when a node is there."""
     machines: tuple[FactName, ...] = ()
     """Machines whose nodes have them; empty means all."""
     resources: tuple[LabelKey, ...] = ()

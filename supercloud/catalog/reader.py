@@ -20,6 +20,7 @@ from ..errors import CatalogError, UnknownName
 from ..spec.document import read_yaml
 from ..spec.problems import findings_of
 from .accelerator import Accelerator
+from .adapter_qos import AdapterQos
 from .cable import Cable, Transceiver
 from .contract import Contract
 from .electrical import Pdu, PowerShelf, Ups
@@ -65,6 +66,7 @@ _ONE = {
 
 KINDS: dict[str, type[Fact]] = {
     "accelerators": Accelerator,
+    "adapter-qos": AdapterQos,
     "alerts": AlertSet,
     "cables": Cable,
     "cdus": Cdu,

@@ -21,7 +21,6 @@ class StorageProduct(Fact):
     max_clients: Count | None = None
     max_targets: Count | None = None
     """Object storage targets, NSDs, drives: what the product calls its parts."""
-    targets_per_server_from: Count | None = None
     targets_per_server_to: Count | None = None
     target_limit: Size | None = None
     """Largest target there can be."""
@@ -69,12 +68,11 @@ class StorageProduct(Fact):
     """And for each target it may serve, after it took over its partner's."""
     process_hugepages: Size | None = None
     """Huge pages of each process (one a core)."""
-    drive_hugepages: Size | None = None
-    """The same of each drive or client core."""
     raw_per_memory: Number | None = None
     """Most drive capacity for the memory of compute processes."""
     raft_servers: Count | None = None
-    """Above this, the operator wants its larger raft."""
+    """Above this, its operator wants rafts of ``raft_size``."""
+    raft_size: Count | None = None
 
 
 class TierRate(Part):

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from ..plan.fabric.nccl import collectives_file
 from ..plan.kubernetes.fabrics import Reach, nccl_of, reaches
 from ..plan.kubernetes.names import attachment_of, channel_claim_of, namespace_of, settings_of
 from ..plan.model import Plan, PoolPlan
@@ -30,6 +31,8 @@ class Links:
     """What makes it join the networks of fabrics."""
     settings: str = ""
     """ConfigMap with the variables of the collective library."""
+    settings_file: str = "nccl.conf"
+    """The key of the ConfigMap that is the library's file in /etc; empty where it reads none."""
     channel: str = ""
     """ResourceClaimTemplate of the channel to its scale-up domain."""
     host_network: bool = False
@@ -71,6 +74,7 @@ def links_of(plan: Plan, pool: PoolPlan, tenant: str | None, nodes: int, part: f
         tuple(resources.items()),
         tuple(annotations.items()),
         settings_of(pool.name) if used and nccl_of(plan, pool) else "",
+        collectives_file(pool) or "",
         channel_claim_of(pool.name) if _shares_memory(plan, pool) and part == 1 else "",
         any(reach.host_network for reach, _ in used),
         any(reach.fabric.kind in _RDMA for reach, _ in used),

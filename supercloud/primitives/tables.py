@@ -28,13 +28,12 @@ def plain_cell(value: object) -> object:
     return value
 
 
-def csv_text(head: Sequence[str], rows: Iterable[Sequence[object]], exact: bool = False) -> str:
-    """A table with a line of names. ``exact`` is for files that a program imports by name: values are quoted where they
-    have to be, and otherwise left alone."""
+def csv_text(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table with a line of names, no cell of which is a formula."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)
-    writer.writerows(rows if exact else (map(plain_cell, row) for row in rows))
+    writer.writerows(map(plain_cell, row) for row in rows)
     return text.getvalue()
 
 

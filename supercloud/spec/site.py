@@ -40,16 +40,12 @@ class GcpSite(_CloudSite):
     """A region of Google Cloud."""
 
     kind: Literal["gcp"]
-    project: Text | None = None
-    """The project; empty means the provider's default."""
 
 
 class AzureSite(_CloudSite):
     """A region of Microsoft Azure."""
 
     kind: Literal["azure"]
-    resource_group: Name | None = None
-    """An existing resource group; empty means a new one."""
 
 
 Site = Annotated[OnPremSite | AwsSite | GcpSite | AzureSite, Field(discriminator="kind")]

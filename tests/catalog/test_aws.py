@@ -67,17 +67,11 @@ def test_numbers_of_a_machine_agree(catalog: Catalog) -> None:
     for item in machines(catalog):
         instance = item.instance
         assert instance is not None
-        limits = instance.cards, instance.interfaces, instance.interfaces_per_card
-        if instance.cards and instance.interfaces and instance.interfaces_per_card:
-            assert instance.interfaces == instance.cards * instance.interfaces_per_card, (item.name, *limits)
         on_card = Counter(card for row in instance.layout for card in row.cards())
-        assert max(on_card.values(), default=0) <= (instance.interfaces_per_card or instance.interfaces or 99), (
-            item.name
-        )
-        if instance.network and instance.network_baseline:
-            assert instance.network_baseline < instance.network, item.name
+        per_card = -(-instance.interfaces // (instance.cards or 1)) if instance.interfaces else None
+        assert per_card is None or max(on_card.values(), default=0) <= per_card, item.name
         for adapter in item.adapters:
-            most = instance.network or instance.network_baseline
+            most = instance.network
             assert most is None or adapter.speed.base * adapter.count <= most.base, (item.name, adapter.role)
         assert (instance.arch == "aarch64") == any(item.name.startswith(name) for name in ("m7g.", "p6e-")), item.name
 
@@ -96,8 +90,8 @@ def test_larger_sizes_of_a_family_have_no_less(catalog: Catalog) -> None:
             disks = [sum(disk.count * disk.size.base for disk in item.disks) for item in (small, large)]
             assert not disks[1] or disks[0] <= disks[1], (small.name, large.name)
             assert small.instance and large.instance
-            baselines = [item.network_baseline or item.network for item in (small.instance, large.instance)]
-            assert None in baselines or baselines[0] <= baselines[1], (small.name, large.name)  # type: ignore[operator]
+            rates = [item.network for item in (small.instance, large.instance)]
+            assert None in rates or rates[0] <= rates[1], (small.name, large.name)  # type: ignore[operator]
 
 
 def test_disks_are_known_of_all_or_none_of_a_family(catalog: Catalog) -> None:

@@ -22,7 +22,8 @@ ODD = st.sampled_from(["0x10", "1e3", "0o17", "1_000", "yes", "null", "~", "12:3
 
 @given(st.lists(st.lists(ODD | TEXTS, min_size=2, max_size=2), max_size=5))
 def test_any_table_comes_back(rows: list[list[str]]) -> None:
-    assert list(csv.reader(io.StringIO(csv_text(("a", "b"), rows, exact=True)))) == [["a", "b"], *rows]
+    cells = [[plain_cell(cell) for cell in row] for row in rows]
+    assert list(csv.reader(io.StringIO(csv_text(("a", "b"), rows)))) == [["a", "b"], *cells]
     for found, row in zip(list(csv.reader(io.StringIO(csv_text(("a", "b"), rows))))[1:], rows, strict=True):
         for cell, value in zip(found, row, strict=True):
             assert cell in (value, f"'{value}")

@@ -14,6 +14,7 @@ from ...catalog import Catalog
 from ...errors import Finding, nearest
 from ..model import Plan, Suppressed
 from . import (
+    adapters,
     bonds,
     cabling,
     cloud,
@@ -38,6 +39,7 @@ __all__ = ["CHECKS", "Check", "check_name", "run_checks"]
 Check = Callable[[Plan, Catalog], Iterator[Finding]]
 
 CHECKS: tuple[Check, ...] = (
+    *adapters.CHECKS,
     *cabling.CHECKS,
     *cloud.CHECKS,
     *cooling.CHECKS,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ...catalog import Cable, Switch
+from ...catalog.machine import Adapter
 from ...primitives.nodes import HostRange
 from ...primitives.quantity import Rate
 from ...topology import Fabric as Wiring
@@ -56,6 +57,8 @@ class Service:
     """Names of the ports of one machine, where they are known."""
     devices: tuple[str, ...] = ()
     """RDMA devices behind them."""
+    adapter: Adapter | None = None
+    """What the links leave through, where the catalog knows the machine."""
 
     @property
     def together(self) -> int:

@@ -1,25 +1,33 @@
 """What NCCL is told of a pool's fabrics: RDMA devices, the entry of the P_Key table, the traffic class.
 
-The variables: docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html. /etc/nccl.conf has them for a whole host.
+The variables: docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html. A file has them for a whole host: NCCL reads
+/etc/nccl.conf (same page), RCCL /etc/rccl.conf (rocm.docs.amd.com/projects/rccl, environment variables, and
+src/misc/param.cc); HCCL of Gaudi and libraries of others read neither.
 """
 
 from __future__ import annotations
 
 from ..model import FabricPlan, Plan, PoolPlan
+from ..network.adapter_qos import nodes_key
 from .roles import adapter_of
 
-__all__ = ["collective_fabrics", "fabric_settings", "nccl_settings", "rdma_devices"]
+__all__ = ["collective_fabrics", "collectives_file", "fabric_settings", "nccl_settings", "rdma_devices"]
 
 # Index of the P_Key that jobs use: plan/fabric/partitions.py has the key of a node's tenant there.
 _KEY_INDEX = "0"
 
-# Whose accelerators run collectives with NCCL, or with a library that reads its variables (RCCL of AMD).
-_READ_BY = ("NVIDIA", "AMD")
+# Makers of accelerators whose collectives are run by NCCL, or by a library that reads its variables -> its file.
+_FILES = {"NVIDIA": "nccl.conf", "AMD": "rccl.conf"}
+
+
+def collectives_file(pool: PoolPlan) -> str | None:
+    """The file in /etc that has the variables for a pool's hosts; None where their library reads none."""
+    return _FILES.get(pool.accelerator.vendor) if pool.accelerator else _FILES["NVIDIA"]
 
 
 def collective_fabrics(plan: Plan, pool: PoolPlan) -> tuple[FabricPlan, ...]:
     """The fabrics of a pool that collectives of NCCL run over, where they are RDMA of our own."""
-    if pool.accelerator is not None and pool.accelerator.vendor not in _READ_BY:
+    if collectives_file(pool) is None:
         return ()
     return tuple(
         fabric
@@ -35,13 +43,15 @@ def rdma_devices(pool: PoolPlan, fabric: FabricPlan) -> tuple[str, ...]:
     return adapter.devices[:links] if adapter and len(adapter.devices) >= links else ()
 
 
-def fabric_settings(plan: Plan, fabric: FabricPlan) -> dict[str, str]:
-    """Settings that do not depend on the machine."""
+def fabric_settings(plan: Plan, fabric: FabricPlan, pool: PoolPlan) -> dict[str, str]:
+    """Settings of a fabric for the hosts of a pool, without their devices."""
     found: dict[str, str] = {}
     underlay = plan.networks.underlay(fabric.name) if plan.networks else None
     if underlay:
-        # the fourth GID of a routed port is its RoCEv2 address
-        found |= {"NCCL_IB_TC": str(underlay.lossless.dscp << 2), "NCCL_IB_GID_INDEX": "3"}
+        found["NCCL_IB_TC"] = str(underlay.lossless.dscp << 2)
+        adapters = underlay.tools.get(nodes_key(pool.name))
+        if adapters and adapters.gid_index is not None:
+            found["NCCL_IB_GID_INDEX"] = str(adapters.gid_index)
     elif fabric.kind == "infiniband" and fabric.tiers:
         found["NCCL_IB_PKEY"] = _KEY_INDEX
     if getattr(fabric.wiring, "rails_are_disjoint", False):
@@ -56,7 +66,7 @@ def nccl_settings(plan: Plan, pool: PoolPlan) -> dict[str, str]:
     fabrics = collective_fabrics(plan, pool)
     for fabric in fabrics:
         devices += rdma_devices(pool, fabric)
-        found |= fabric_settings(plan, fabric)
+        found |= fabric_settings(plan, fabric, pool)
     if fabrics and all(rdma_devices(pool, fabric) for fabric in fabrics):
         found["NCCL_IB_HCA"] = "=" + ",".join(devices)
     # NCCL_MNNVL_ENABLE is not set: NCCL uses NVLink between nodes where IMEX runs, and forced it would fail elsewhere

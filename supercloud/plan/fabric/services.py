@@ -106,6 +106,7 @@ def _service(group: ServerGroup, adapter: Adapter, speed: Rate, full: bool = Fal
     return Service(
         group.name, group.count, group.count * adapter.count, own, _split(speed, own), adapter.cage,
         group.machine.name, full=full, hosts=group.hosts, names=adapter.ports, devices=adapter.devices,
+        adapter=adapter,
     )  # fmt: skip
 
 

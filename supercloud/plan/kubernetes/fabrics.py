@@ -14,7 +14,7 @@ from typing import Literal
 
 from ...catalog.machine import Adapter
 from ...primitives.addresses import Block, addresses_for
-from ..fabric.nccl import fabric_settings
+from ..fabric.nccl import collectives_file, fabric_settings
 from ..model import FabricPlan, Plan, PoolPlan
 
 __all__ = ["Reach", "Way", "adapter_of", "nccl_of", "pod_blocks", "reach_of", "reaches"]
@@ -143,7 +143,7 @@ def pod_blocks(plan: Plan, fabric: FabricPlan, way: Way, functions: int = 1) -> 
 
 
 def nccl_of(plan: Plan, pool: PoolPlan) -> dict[str, str]:
-    """Variables of NCCL for a pool's machines, sorted; empty where no fabric says anything."""
+    """Variables of the collective library for a pool's machines, sorted; NCCL's only where the library reads them."""
     found: dict[str, str] = {}
     for reach in reaches(plan, pool):
         adapter = adapter_of(pool, reach.fabric)
@@ -153,7 +153,9 @@ def nccl_of(plan: Plan, pool: PoolPlan) -> dict[str, str]:
             continue
         if adapter.devices and reach.way not in ("gke", "sr-iov"):  # functions have devices of their own
             found["NCCL_IB_HCA"] = "=" + ",".join(adapter.devices)
-        found |= fabric_settings(plan, reach.fabric)
+        found |= fabric_settings(plan, reach.fabric, pool)
         if reach.way == "sr-iov":  # and tables of their own
             found.pop("NCCL_IB_PKEY", None)
+    if collectives_file(pool) is None:
+        found = {key: value for key, value in found.items() if not key.startswith("NCCL_")}
     return dict(sorted(found.items()))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from ...catalog import NetworkOs, Switch
+from ...catalog.adapter_qos import AdapterQos
 from ...primitives.addresses import AddressRun, Block
 from ...primitives.nodes import HostRange
 from ...primitives.quantity import Duration, Length, Rate
@@ -347,6 +348,8 @@ class Underlay:
     """First and last AS number it may use."""
     lossless: Lossless
     bfd: bool
+    tools: Mapping[str, AdapterQos]
+    """Group of hosts (a key of ``adapter_qos.py``) -> what sets the contract on their adapters, where it is known."""
     wiring: Wiring = field(compare=False, repr=False)
 
     def tier(self, name: str) -> SwitchRun:

@@ -21,6 +21,7 @@ from ..model import FabricPlan, FacilityPlan, NetworkPlan, PoolPlan, SwitchTier
 from ..problems import Problems
 from ..storage.model import ServerGroup
 from ..storage.servers import Room
+from .adapter_qos import adapters_on, find_adapter_qos
 from .machines import ManagementRooms, machine_runs, management_runs
 from .macs import macs_of
 from .model import BmcRun, NetworksPlan, Rails, ServerLinks, Subnet, SwitchRun, Underlay, block_of
@@ -107,7 +108,9 @@ def networks_of(
             underlays.append(Underlay(
                 item.name, item.role, item.speed, rails[item.name], Rails(hosts, parts, slot), attached[item.name],
                 tuple(upper_half(part) for part in own_parts), tuple(own), loopbacks[item.name], numbers,
-                lossless_of(declared, contract, item, wiring), declared.routing.bfd, wiring,
+                lossless_of(declared, contract, item, wiring), declared.routing.bfd,
+                {key: tool for key, adapter in adapters_on(item, pools, attached[item.name])
+                 if (tool := find_adapter_qos(catalog, adapter))}, wiring,
             ))  # fmt: skip
     subnets = (
         Subnet(

@@ -218,6 +218,7 @@ def _weka(item: Storage, product: StorageProduct, machine: Machine, drives: _Dri
         compute_cores=compute,
         frontend_cores=1,
         hugepages=pages,
+        raft=product.raft_size if product.raft_servers is not None and servers > product.raft_servers else None,
     )
 
 

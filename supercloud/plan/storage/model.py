@@ -114,6 +114,8 @@ class WekaDesign(Design):
     frontend_cores: int
     hugepages: Size | None
     """Of one backend."""
+    raft: int | None = None
+    """Members of a raft, where its operator wants more than it has by itself."""
 
 
 @dataclass(frozen=True)

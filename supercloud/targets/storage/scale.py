@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...plan.model import PoolPlan
+from ...plan.storage.client_names import client_suffix
 from ...plan.storage.model import ScaleDesign
 from ...primitives.bundle import File
 from .store import Store, head
@@ -19,7 +21,14 @@ def files(store: Store) -> dict[str, File | str]:
     design = store.item.design if isinstance(store.item.design, ScaleDesign) else None
     servers, rdma = store.group("nsd"), _rdma(store)
     found: dict[str, File | str] = {
-        "clients.sh": store.fill("scale-clients.sh.j2", executable=True, servers=servers, rdma=rdma),
+        "clients.sh": store.fill(
+            "scale-clients.sh.j2",
+            executable=True,
+            servers=servers,
+            rdma=rdma,
+            pools=_clients(store),
+            suffix=client_suffix(store.plan, store.index),
+        ),
     }
     if design:
         found["nodes.txt"] = "\n".join(_nodes(store, design)) + "\n"
@@ -28,6 +37,12 @@ def files(store: Store) -> dict[str, File | str]:
             "scale-create.sh.j2", executable=True, design=design, servers=servers, rdma=rdma
         )
     return found
+
+
+def _clients(store: Store) -> list[PoolPlan]:
+    """Pools whose nodes reach the servers: all where those have ordinary addresses, else those on the fabric."""
+    pools = store.plan.pools
+    return [pool for pool in pools if store.item.fabric in pool.fabrics] if store.suffix else list(pools)
 
 
 def _rdma(store: Store) -> str:

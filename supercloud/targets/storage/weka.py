@@ -17,8 +17,6 @@ __all__ = ["files"]
 _CLIENT_CORES = 2
 # Cores of one container at most (resources_generator.py of WEKA's tools, --max-cores-per-container).
 _CONTAINER_CORES = 19
-# Above so many containers the operator's page asks for rafts of 9, and above so many for its widest stripe.
-_RAFT, _WIDE = 10, 20
 
 
 def files(store: Store) -> dict[str, File | str]:
@@ -32,7 +30,6 @@ def files(store: Store) -> dict[str, File | str]:
         "suffix": store.suffix,
         "client_cores": _CLIENT_CORES,
         "most": _CONTAINER_CORES,
-        "raft": backends.count > _RAFT,
     }
     found: dict[str, File | str] = {
         "fstab": store.fill("weka-fstab.j2", **values),

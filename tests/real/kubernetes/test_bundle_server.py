@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from bundle_world import (
 from kube_lab import Lab
 from kube_nodes import Node
 
-from supercloud.jobs.engines.kubernetes.api import Refusal
+from supercloud.jobs.engines.kubernetes.api import Api, Cluster, Refusal
 from supercloud.plan.kubernetes.names import level_label, topology_of
 from supercloud.targets.schedulers.kubernetes import render_fleet
 
@@ -44,7 +44,8 @@ SERVED_BY_OTHERS = {"kueue.x-k8s.io/v1alpha1"}  # Kueue 0.12; the lab has 0.19
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """The cluster of ONPREM: nodes as they come, without any label of ours, then the bundle, applied in its order."""
-    with Lab(tmp_path_factory.mktemp("bundle"), [Node(host) for host in HOSTS], KUEUE) as lab:
+    people = {"bob": "supercloud:vision"}
+    with Lab(tmp_path_factory.mktemp("bundle"), [Node(host) for host in HOSTS], KUEUE, people) as lab:
         define(lab)
         served = Served(lab.api)
         for item in objects_of(BUNDLE):
@@ -229,6 +230,9 @@ def test_a_user_has_rights_in_the_own_namespace_only(lab: Lab) -> None:
     rights = [("batch", "jobs"), ("jobset.x-k8s.io", "jobsets"), ("", "pods"), ("", "secrets"), ("", "configmaps")]
     for (group, resource), space in itertools.product(rights, ("llm", "vision", "default", "kube-system")):
         assert _may(lab, "ada", "create", group, resource, space) == (space == "llm"), (resource, space)
+    kinds = [("apps", name) for name in ("deployments", "statefulsets", "daemonsets", "replicasets")]
+    for group, resource in (*kinds, ("", "replicationcontrollers"), ("batch", "cronjobs")):
+        assert not _may(lab, "ada", "create", group, resource, "llm"), "its pods would have no longest time"
     for group, resource in (("", "persistentvolumeclaims"), ("kueue.x-k8s.io", "localqueues"), ("", "resourcequotas"),
                             ("rbac.authorization.k8s.io", "rolebindings"),
                             ("networking.k8s.io", "networkpolicies")):  # fmt: skip
@@ -292,6 +296,64 @@ def test_the_highest_priority_is_kept(lab: Lab) -> None:
             with pytest.raises(Refusal, match="priority"):
                 lab.api.post(path, job, dryRun="All")
     lab.api.post("/apis/batch/v1/namespaces/llm/jobs", _job("prio", 1, **{key: "high"}), dryRun="All")
+
+
+@pytest.fixture
+def limited(lab: Lab) -> Iterator[int]:
+    """The tenant vision with a longest time of its jobs, in seconds, as a declared ``max_time`` labels it."""
+    space, key, longest = "/api/v1/namespaces/vision", "supercloud.dev/longest-seconds", 3600
+    lab.api.patch(space, {"metadata": {"labels": {key: str(longest)}}})
+    try:
+        lab.until(lambda: _refused(lab, _bare()))  # policies read a copy of the namespace
+        yield longest
+    finally:
+        lab.api.patch(space, {"metadata": {"labels": {key: None}}})
+
+
+def _bare(labels: Mapping[str, str] | None = None, **more: Any) -> Json:
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "bare", "labels": dict(labels or {})},
+            "spec": POD | more}  # fmt: skip
+
+
+def _refused(lab: Lab, pod: Json) -> str:
+    """What a pod of the tenant vision is refused for; empty where it is taken."""
+    try:
+        lab.api.post("/api/v1/namespaces/vision/pods", pod, dryRun="All")
+    except Refusal as error:
+        return str(error)
+    return ""
+
+
+def test_a_pod_of_no_job_is_held_to_the_limits_of_jobs(lab: Lab, limited: int) -> None:
+    """A queue takes such a pod as a job: with the priority of its label, and for as long as it says itself."""
+    key, timed = "kueue.x-k8s.io/priority-class", {"activeDeadlineSeconds": limited}
+    assert not _refused(lab, _bare(**timed)) and not _refused(lab, _bare({key: "normal"}, **timed))
+    for pod, reason in (
+        (_bare(), "activeDeadlineSeconds"),
+        (_bare(activeDeadlineSeconds=limited + 1), "activeDeadlineSeconds"),
+        (_bare({key: "high"}, **timed), "priority is higher"),
+        (_bare({key: "none-such"}, **timed), "priority is higher"),
+    ):
+        assert reason in _refused(lab, pod), pod
+
+
+def test_pods_of_an_admitted_job_need_no_limit_of_their_own(lab: Lab, labelled: str, limited: int) -> None:
+    """Its controller makes them, and Kueue writes into them, where the pods of nobody's job would be refused."""
+    key = "kueue.x-k8s.io/max-exec-time-seconds"
+    job = _job("child", 1)
+    job["metadata"] |= {"namespace": "vision", "labels": {"kueue.x-k8s.io/queue-name": "vision"}}
+    with pytest.raises(Refusal, match="longest time"):
+        lab.api.post("/apis/batch/v1/namespaces/vision/jobs", job)
+    job["metadata"]["labels"][key] = str(limited)
+    lab.api.post("/apis/batch/v1/namespaces/vision/jobs", job)
+    path = "/api/v1/namespaces/vision/pods"
+    try:
+        [pod] = lab.until(lambda: list(lab.api.pages(path, labelSelector="job-name=child")))
+        user = Api(Cluster(config_file=lab.kubeconfig_of("bob", "vision")))
+        user.patch(f"{path}/{pod['metadata']['name']}", {"metadata": {"labels": {"note": "mine"}}})
+    finally:
+        lab.api.delete("/apis/batch/v1/namespaces/vision/jobs/child")
+        lab.until(lambda: not list(lab.api.pages(path, labelSelector="job-name=child")))
 
 
 def test_folders_build(lab: Lab, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from supercloud.plan.kubernetes.networks import cluster_networks
 from supercloud.plan.kubernetes.quota import shared_out
 from supercloud.plan.model import Plan
 from supercloud.targets import render
+from supercloud.targets.schedulers.kubernetes.given import declared_of
 from supercloud.targets.schedulers.kubernetes.labels import table
 from supercloud.targets.schedulers.kubernetes.tenants import CLOSED_NOTE
 
@@ -139,6 +140,12 @@ def test_policies_of_admission_hold_for_every_tenant(name: str) -> None:
     bound = {item["spec"]["policyName"] for item in by_kind(items, "ValidatingAdmissionPolicyBinding").values()}
     if plan.tenants:
         assert {"supercloud-tenant-pods", "supercloud-tenant-services"} <= bound
+        if declared_of(plan).queue == "kueue":  # a pod of no job is one to a queue
+            own = by_kind(items, "ValidatingAdmissionPolicy")["supercloud-tenant-bare-pods"]["spec"]["validations"]
+            assert "supercloud-tenant-bare-pods" in bound
+            assert ["priority-class" in own[0]["expression"], "activeDeadlineSeconds" in own[1]["expression"]] == [
+                True
+            ] * 2
         rules = by_kind(items, "ValidatingAdmissionPolicy")["supercloud-tenant-pods"]["spec"]["validations"]
         said = " ".join(rule["expression"] for rule in rules)
         fields = ("hostNetwork", "hostPort", "nodeName", "procMount", "seccompProfile", "appArmorProfile", "sysctls",

@@ -163,7 +163,9 @@ def test_gres() -> None:
     assert "NodeName=some-[0001-0004] Name=shard Count=4 File=/dev/nvidia7\n" in bundle["gres.conf"]
     assert setting(bundle["slurm.conf"], "GresTypes") == "gpu,shard"
     bundle = render(variant("22.05", "amd"), "slurm")
-    assert "File=/dev/dri/renderD[128-" in bundle["gres.conf"] and "Flags=amd_gpu_env" in bundle["gres.conf"]
+    nodes = "/dev/dri/renderD[128,136,144,152,160,168,176,184]"  # eight of each accelerator, its own is the first
+    assert f"File={nodes}" in bundle["gres.conf"] and "Flags=amd_gpu_env" in bundle["gres.conf"]
+    assert "/dev/dri/renderD 128 8 " in bundle["node-facts.txt"]
     assert "File=/dev/accel/accel[0-" in render(variant("22.05", "gaudi"), "slurm")["gres.conf"]
 
 

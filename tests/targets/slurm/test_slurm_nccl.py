@@ -53,7 +53,9 @@ def test_each_pool_has_a_file_of_its_own() -> None:
 def test_unknown_devices_are_a_finding_and_no_line() -> None:
     """mlx5_0 to mlx5_7 would be a guess; with storage on InfiniBand NCCL would take its ports as well."""
     plan = plan_of("mi300x-8gpu")
-    assert "NCCL_IB_HCA" not in str(render(plan, "slurm")["nccl-train.conf"])
+    files = render(plan, "slurm")
+    assert "NCCL_IB_HCA" not in str(files["rccl-train.conf"]) and "nccl-train.conf" not in files
+    assert "install -o root -g root -m 644 /root/slurm/rccl-train.conf /etc/rccl.conf" in str(files["INSTALL.md"])
     ((level, problem),) = findings_of(plan)
     assert level == "note" and "the RDMA devices of mi300x-8gpu on compute are not known" in problem
     h100 = plan_of()

@@ -192,6 +192,19 @@ def test_missing_device(node: Host) -> None:
     assert _reason(node) == "7 of 8 accelerators: no /dev/nvidia3"
 
 
+def test_device_files_in_steps_are_looked_for_where_the_driver_has_them(node: Host) -> None:
+    """AMD's driver has eight render nodes for each MI300X; those between are of its partitions and no accelerators."""
+    facts = node.etc / "node-facts.txt"
+    facts.write_text(facts.read_text().replace(" /dev/nvidia 0 1 ", " /dev/dri/renderD 128 8 "))
+    (node.folder / "root/dev/dri").mkdir()
+    for number in range(128, 192, 8):
+        (node.folder / f"root/dev/dri/renderD{number}").touch()
+    assert node.run("health-check.sh").returncode == 0
+    (node.folder / "root/dev/dri/renderD152").rename(node.folder / "root/dev/dri/renderD129")
+    assert node.run("health-check.sh", "quick").returncode == 1
+    assert _reason(node) == "7 of 8 accelerators: no /dev/dri/renderD152"
+
+
 def test_device_off_the_bus(node: Host) -> None:
     (node.folder / "root/proc/driver/nvidia/gpus/0000:3").rmdir()
     assert node.run("health-check.sh", "quick").returncode == 1

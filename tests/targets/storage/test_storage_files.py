@@ -29,6 +29,8 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
     folder = tmp_path_factory.mktemp("overlay")
     (folder / "machines").mkdir()
     (folder / "machines" / "flash-24.yaml").write_text(SERVER)
+    bare = SERVER.replace("flash-24", "bare").replace("disks:", "# disks:")
+    (folder / "machines" / "bare.yaml").write_text(bare)
     return Catalog([Path(folder)])
 
 
@@ -53,12 +55,28 @@ def bundle(catalog: Catalog) -> Bundle:
     return render(plan_of(catalog, *EVERY), "storage")
 
 
-def test_every_product_has_a_folder_and_a_way_to_install(bundle: Bundle) -> None:
-    assert {path.split("/")[0] for path in bundle} == {"scratch", "fast", "proj", "home", "data", "INSTALL.md"}
-    guide = bundle["INSTALL.md"]
-    for path in bundle:
-        name = path.partition("/")[2]
-        assert not name or f"`{name}`" in guide, path
+@pytest.mark.parametrize("drives", ["known", "not known"])
+@pytest.mark.parametrize("scheduler", ["slurm", "kubernetes"])
+def test_every_product_has_a_folder_and_a_way_to_install(catalog: Catalog, drives: str, scheduler: str) -> None:
+    """INSTALL.md names the files of each folder, all of them and no others, whatever is known of the servers."""
+    bare = {"servers": {"machine": "bare", "count": 4, "throughput": GIVES}} if drives == "not known" else {}
+    control = (
+        {"kind": "kubernetes", "version": "1.34"}
+        if scheduler == "kubernetes"
+        else {"kind": "slurm", "version": "25.11"}
+    )
+    made = render(
+        planned(catalog, *({"servers": FLASH} | store | bare for store in EVERY), scheduler=control), "storage"
+    )
+    parts = re.split(r"^## (\S+) .*$", made["INSTALL.md"], flags=re.M)[1:]
+    sections = dict(zip(parts[::2], parts[1::2], strict=True))
+    assert set(sections) == {store.get("name", "scratch") for store in EVERY}
+    for store, text in sections.items():
+        there = {path.removeprefix(f"{store}/") for path in made if path.startswith(f"{store}/")}
+        own = {"roce-rails.sh", "ipoib.sh"}  # of other bundles
+        named = set(re.findall(r"`([a-z-]+\.(?:sh|conf|txt|stanza|yaml)|fstab|exports|minio)`", text)) - own
+        assert named == there, store
+        assert (drives == "known") == ("are not known" not in text) or store == "home"
 
 
 def test_without_servers_there_is_nothing_to_render(catalog: Catalog) -> None:
@@ -356,6 +374,40 @@ def test_scale_nodes_and_commands(bundle: Bundle) -> None:
     script = bundle["proj/create.sh"]
     assert "mmcrcluster -N nodes.txt -C proj.pod1.internal -r /usr/bin/ssh -R /usr/bin/scp" in script
     assert re.search(r"^mmcrfs proj -F disks.stanza -B 4M -m 2 -M 2 -r 2 -R 2 -n \d+ -T /proj -A yes$", script, re.M)
+
+
+def shown(script: str, host: str) -> str:
+    """What ``ipoib.sh show`` prints for a host."""
+    return subprocess.run(
+        ["bash", "-s", "--", "show", host], input=script, capture_output=True, text=True, check=True
+    ).stdout
+
+
+@pytest.mark.parametrize("kind", ["infiniband", "roce"])
+def test_daemons_of_scale_know_each_other_by_names_of_one_network(catalog: Catalog, kind: str) -> None:
+    """NodeName of servers and clients is a name on the storage network, whose address the target hosts has."""
+    pools = [{"name": name, "machine": "dgx-h100", "nodes": nodes, "fabrics": fabrics}
+             for name, nodes, fabrics in (("a", 1, ["storage"]), ("b", 2, ["storage"]), ("c", 2, []))]  # fmt: skip
+    switch = {"switch": "nvidia-qm9700"} if kind == "infiniband" else {"switch": "nvidia-sn5600", "os": "sonic"}
+    fabric = STORAGE_FABRIC | {"kind": kind} | switch
+    plan = plan_of(catalog, EVERY[2] | {"fabric": "storage"}, pools=pools, fabrics=[fabric])
+    made = render(plan, "storage")
+    servers = [line.partition(":")[0] for line in made["proj/nodes.txt"].splitlines()]
+    lines = re.findall(r"^(printf .*) >\w+\.clients$", made["proj/clients.sh"], re.M)
+    clients = subprocess.run(
+        ["bash", "-c", "\n".join(lines)], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert clients == ["a-0001-storage", "b-0001-storage", "b-0002-storage"]  # c has no port there
+    hosts = {name: line.split()[0] for line in render(plan, "hosts")["hosts"].splitlines()
+             for name in line.split()[1:]}  # fmt: skip
+    assert plan.networks is not None
+    blocks = [item.block for item in plan.networks.subnets if (item.role, item.fabric) == ("rail", "storage")]
+    for name in (*servers, *clients):
+        assert any(ipaddress.ip_address(hosts[name]) in block for block in blocks), name
+    if kind == "infiniband":  # what the script gives the third node of the subnet
+        assert f"{hosts['b-0002-storage']}/" in shown(render(plan, "infiniband")["storage/ipoib.sh"], "b-0002")
+    assert "a-0001\n" not in made["proj/clients.sh"]
+    assert "printf '%s\\n' train-{0001..0127} >" in render(plan_of(catalog, EVERY[2]), "storage")["proj/clients.sh"]
 
 
 # -- NFS: exports(5), nfs(5); MinIO: docs.min.io ----------------------------------------------------------------------

@@ -107,8 +107,9 @@ def container(job: JobSpec, at: Placement, pods: Pods, key: str, pod: Pod) -> Js
     if capabilities:
         body["securityContext"] = {"capabilities": capabilities}
     mounts = [{"name": f"fs-{claim}", "mountPath": mount} for claim, mount in pods.volumes]
-    if links.settings:
-        mounts.append({"name": "nccl", "mountPath": "/etc/nccl.conf", "subPath": "nccl.conf"})
+    if links.settings and links.settings_file:
+        file = links.settings_file
+        mounts.append({"name": "nccl", "mountPath": f"/etc/{file}", "subPath": file})
     body["volumeMounts"] = [*mounts, {"name": "shm", "mountPath": _SHM}]
     return body
 
@@ -129,8 +130,8 @@ def volumes(pods: Pods) -> list[Json]:
     found: list[Json] = [
         {"name": f"fs-{claim}", "persistentVolumeClaim": {"claimName": claim}} for claim, _ in pods.volumes
     ]
-    if pods.links.settings:
-        one = [{"key": "nccl.conf", "path": "nccl.conf"}]
+    if pods.links.settings and pods.links.settings_file:
+        one = [{"key": pods.links.settings_file, "path": pods.links.settings_file}]
         found.append({"name": "nccl", "configMap": {"name": pods.links.settings, "items": one}})
     return [*found, {"name": "shm", "emptyDir": {"medium": "Memory"}}]
 

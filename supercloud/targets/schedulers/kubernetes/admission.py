@@ -19,6 +19,7 @@ __all__ = ["objects"]
 
 _API = "admissionregistration.k8s.io/v1"
 _JOBS, _PODS, _OWNERS = "supercloud-tenant-jobs", "supercloud-tenant-queue", "supercloud-tenant-owners"
+_BARE_PODS = "supercloud-tenant-bare-pods"
 _PRIORITY = "kueue.x-k8s.io/priority-class"
 _TIME = "kueue.x-k8s.io/max-exec-time-seconds"
 _QUEUE = "scheduling.volcano.sh/queue-name"
@@ -47,10 +48,15 @@ def objects(plan: Plan) -> list[Object]:
 
 
 def _kueue_jobs() -> list[Object]:
+    """For jobs, and for pods that belong to none, which a queue takes as jobs with a priority of their own.
+
+    A pod of a job has neither label nor time: its job has.
+    """
     known, asked = _ranks({name: name for name in PRIORITIES}), f"variables.labels['{_PRIORITY}']"
-    rules = [
-        (f"!('{_PRIORITY}' in variables.labels) || {_allowed(asked)}",
-         "the priority is higher than the tenant's highest, or there is none of this name"),
+    priority = (f"!('{_PRIORITY}' in variables.labels) || {_allowed(asked)}",
+                "the priority is higher than the tenant's highest, or there is none of this name")  # fmt: skip
+    job_rules = [
+        priority,
         (f"!('{TIME_LABEL}' in variables.given) || ('{_TIME}' in variables.labels && "
          f"int(variables.labels['{_TIME}']) <= int(variables.given['{TIME_LABEL}']))",
          f"the tenant's jobs have a longest time: set the label {_TIME} to it or to less"),
@@ -58,7 +64,20 @@ def _kueue_jobs() -> list[Object]:
     labels = {"name": "labels", "expression": "has(object.metadata.labels) ? object.metadata.labels : {}"}
     # the children of a job that passed carry no labels of their own
     child = {"name": "not-a-child", "expression": f"!({_HAS_CONTROLLER} && {_BY_CLUSTER})"}
-    return _policy(_JOBS, _JOB_KINDS, [labels, _GIVEN, known], rules, matchConditions=[child])
+    # an owner is true, by the policy of owners; its pods may be labelled by whoever has rights on them
+    owned = {"name": "not-of-a-controller", "expression": f"!{_HAS_CONTROLLER}"}
+    # the queue's manager has to put pods right, and take its finalizer off, that were there before this policy
+    kept = {"name": "not-kept-by-the-cluster", "expression": f"!(request.operation == 'UPDATE' && {_BY_CLUSTER})"}
+    pod_rules = [
+        priority,
+        (f"!('{TIME_LABEL}' in variables.given) || (has(object.spec.activeDeadlineSeconds) && "
+         f"object.spec.activeDeadlineSeconds <= int(variables.given['{TIME_LABEL}']))",
+         "the tenant's jobs have a longest time: set spec.activeDeadlineSeconds of the pod to it or to less"),
+    ]  # fmt: skip
+    return [
+        *_policy(_JOBS, _JOB_KINDS, [labels, _GIVEN, known], job_rules, matchConditions=[child]),
+        *_policy(_BARE_PODS, _POD_KINDS, [labels, _GIVEN, known], pod_rules, matchConditions=[owned, kept]),
+    ]
 
 
 def _volcano_jobs() -> list[Object]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ....plan.fabric.nccl import collectives_file
 from ....plan.kubernetes.fabrics import Reach, adapter_of, nccl_of, pod_blocks, reaches
 from ....plan.kubernetes.names import POOL, attachment_of, namespace_of, settings_of
 from ....plan.model import Plan, PoolPlan
@@ -190,13 +191,14 @@ def _gke(plan: Plan, uses: list[_Use]) -> Iterator[Object]:
 
 
 def _nccl(plan: Plan) -> Iterator[Object]:
-    """Settings as variables (``envFrom``) and as /etc/nccl.conf, in every namespace that runs jobs."""
+    """Settings as variables (``envFrom``) and as the library's file in /etc, in every namespace that runs jobs."""
     for tenant in tenant_names(plan):
         for pool in plan.pools:
             if settings := nccl_of(plan, pool):
+                file = collectives_file(pool)
                 text = "".join(f"{key}={value}\n" for key, value in settings.items())
                 yield obj("v1", "ConfigMap", settings_of(pool.name), namespace_of(tenant),
-                          data={**settings, "nccl.conf": text})  # fmt: skip
+                          data={**settings, **({file: text} if file else {})})  # fmt: skip
 
 
 def rail_names(plan: Plan) -> dict[str, list[tuple[str, str]]]:

@@ -102,5 +102,8 @@ def _files(pool: PoolPlan, start: int, stop: int) -> str | None:
     devices = pool.accelerator.devices if pool.accelerator else None
     if devices is None:
         return None
-    first, last = devices.first + start, devices.first + stop - 1
-    return f"{devices.path}{first}" if first == last else f"{devices.path}[{first}-{last}]"
+    numbers = [devices.number(index) for index in range(start, stop)]
+    if len(numbers) == 1:
+        return f"{devices.path}{numbers[0]}"
+    text = f"{numbers[0]}-{numbers[-1]}" if devices.step == 1 else ",".join(map(str, numbers))
+    return f"{devices.path}[{text}]"

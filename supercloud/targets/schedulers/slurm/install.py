@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ....plan.model import Plan
+from ....plan.fabric.nccl import collectives_file
+from ....plan.model import Plan, PoolPlan
 from ....primitives.templates import fill
 from .conf import head
 from .given import is_dynamic, release_of, slurm_of
@@ -18,7 +19,7 @@ _ELSEWHERE = ("INSTALL.md", "slurmdbd.conf")
 def install_text(plan: Plan, files: list[str]) -> str:
     """The way from the bundle to a running cluster."""
     tokens = bool(token_settings(plan)["AuthAltTypes"])
-    nccl = sorted(name for name in files if name.startswith("nccl-"))
+    nccl = [item for pool in plan.pools for item in _collectives(pool, files)]
     munge = slurm_of(plan).auth != "slurm"
     return fill(
         "slurm/INSTALL.md.j2",
@@ -28,7 +29,11 @@ def install_text(plan: Plan, files: list[str]) -> str:
         slurm=slurm_of(plan),
         dynamic=is_dynamic(plan),
         files=sorted(files),
-        texts=sorted(name for name in files if name not in (*_ELSEWHERE, *nccl) and not name.endswith(".sh")),
+        texts=sorted(
+            name
+            for name in files
+            if name not in (*_ELSEWHERE, *(item[0] for item in nccl)) and not name.endswith(".sh")
+        ),
         nccl_files=nccl,
         imex=[pool.name for pool in imex_pools(plan)],
         tokens=tokens,
@@ -37,3 +42,10 @@ def install_text(plan: Plan, files: list[str]) -> str:
         sliced=[pool.name for pool in plan.pools if pool.slicing and pool.slicing.mig],
         unnamed=[tenant.name for tenant in plan.tenants if not tenant.users],
     )
+
+
+def _collectives(pool: PoolPlan, files: list[str]) -> list[tuple[str, str, str]]:
+    """The file of a pool's collective library as the bundle has it, what it is called in /etc, and the pool."""
+    file = collectives_file(pool)
+    path = f"{file.removesuffix('.conf')}-{pool.name}.conf" if file else ""
+    return [(path, file, pool.name)] if file and path in files else []

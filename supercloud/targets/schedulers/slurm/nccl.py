@@ -1,8 +1,8 @@
-"""nccl.conf of the nodes of each pool on an InfiniBand fabric; those of RoCE come with the target ``roce``."""
+"""nccl.conf, or RCCL's rccl.conf, of each pool on an InfiniBand fabric; those of RoCE come with the target ``roce``."""
 
 from __future__ import annotations
 
-from ....plan.fabric.nccl import collective_fabrics, nccl_settings
+from ....plan.fabric.nccl import collective_fabrics, collectives_file, nccl_settings
 from ....plan.model import Plan
 from .conf import head
 
@@ -10,17 +10,20 @@ __all__ = ["nccl_files"]
 
 
 def nccl_files(plan: Plan) -> dict[str, str]:
-    """A file for each pool, to be /etc/nccl.conf of its nodes; on clouds the image or the provider has it."""
+    """A file for each pool, for /etc of its nodes; on clouds the image or the provider has it."""
     found: dict[str, str] = {}
     for pool in plan.pools if plan.site.kind == "onprem" else ():
         if any(fabric.kind == "infiniband" for fabric in collective_fabrics(plan, pool)):
             settings = [f"{key}={value}" for key, value in nccl_settings(plan, pool).items()]
-            found[f"nccl-{pool.name}.conf"] = "\n".join([head(plan.name), *_notes(pool.name), *settings]) + "\n"
+            file = collectives_file(pool)
+            assert file is not None, "a pool with such fabrics has a library that reads one"
+            path = f"{file.removesuffix('.conf')}-{pool.name}.conf"
+            found[path] = "\n".join([head(plan.name), *_notes(pool.name, file), *settings]) + "\n"
     return found
 
 
-def _notes(pool: str) -> tuple[str, ...]:
+def _notes(pool: str, file: str) -> tuple[str, ...]:
     return (
-        f"# /etc/nccl.conf on the nodes of {pool}; variables of a job's environment go before it.",
+        f"# /etc/{file} on the nodes of {pool}; variables of a job's environment go before it.",
         "# NCCL_IB_PKEY is an index: entry 0 of a port's P_Key table is the key of its tenant (target infiniband).",
     )

@@ -43,7 +43,7 @@ def _program(plan: Plan, name: str, **values: object) -> File:
 
 def _facts(plan: Plan) -> Iterator[str]:
     """What each node must have: a row a pool, ``-`` for nothing."""
-    yield "# pool, start of host names, digits after it, accelerators, device files, first number, RDMA devices, IMEX"
+    yield "# pool, start of host names, digits after it, accelerators, device files, first number, step, RDMA, IMEX"
     imex = [pool.name for pool in imex_pools(plan)]
     for pool in plan.pools:
         devices = pool.accelerator.devices if pool.accelerator else None
@@ -52,7 +52,8 @@ def _facts(plan: Plan) -> Iterator[str]:
             device for adapter in pool.machine.adapters if adapter.role == "compute" for device in adapter.devices
         ]
         row = (pool.name, pool.hosts.prefix, pool.hosts.width, count, devices.path if devices else "-",
-               devices.first if devices else 0, ",".join(adapters) if adapters and pool.fabrics else "-",
+               devices.first if devices else 0, devices.step if devices else 1,
+               ",".join(adapters) if adapters and pool.fabrics else "-",
                "imex" if pool.name in imex else "-")  # fmt: skip
         yield " ".join(map(str, row))
 

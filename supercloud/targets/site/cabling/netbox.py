@@ -14,7 +14,7 @@ from ....plan.cabling.choice import network_of
 from ....plan.cabling.ends import UNIT, Devices
 from ....plan.cabling.table import CableTable
 from ....plan.model import Plan
-from ....primitives.tables import csv_text, yaml_text
+from ....primitives.tables import csv_text, plain_cell, yaml_text
 from .table import lane_names, laned
 
 __all__ = ["netbox_files"]
@@ -77,8 +77,8 @@ def netbox_files(plan: Plan, tables: list[CableTable]) -> dict[str, str]:
 
 
 def _csv(head: str, rows: Iterable[Sequence[object]]) -> str:
-    """NetBox takes cells as they are: a device type has the same name here and in its own file."""
-    return csv_text(head.split(","), rows, exact=True)
+    """NetBox takes cells as they are: ``_device_type`` writes names as cells do, so that both files have the same."""
+    return csv_text(head.split(","), rows)
 
 
 def _slug(text: str) -> str:
@@ -143,11 +143,11 @@ def _devices(
 
 def _device_type(model: str, own: str, ports: dict[str, tuple[str, str]], maker: str, units: int, part: str) -> str:
     slug = own if own.startswith(f"{_slug(maker)}-") else f"{_slug(maker)}-{own}"
-    found: dict[str, Any] = {"manufacturer": maker, "model": model, "slug": slug, "u_height": units,
-                             "is_full_depth": units > 0}  # fmt: skip
+    found: dict[str, Any] = {"manufacturer": plain_cell(maker), "model": plain_cell(model), "slug": slug,
+                             "u_height": units, "is_full_depth": units > 0}  # fmt: skip
     if part:
         found["part_number"] = part
-    found["interfaces"] = [{"name": name, "type": kind} | ({"label": label} if label else {})
+    found["interfaces"] = [{"name": plain_cell(name), "type": kind} | ({"label": label} if label else {})
                            for name, (kind, label) in ports.items()]  # fmt: skip
     return yaml_text(found)
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from ....plan.model import Plan
 from ....plan.network.model import Subnet
 from ....plan.network.server_links import server_ends
+from ....plan.storage.client_names import named_clients
 
 __all__ = ["Named", "named", "reserved", "served"]
 
@@ -24,7 +25,7 @@ class Named(NamedTuple):
 
 
 def named(plan: Plan) -> Iterator[Named]:
-    """Service hosts, nodes, storage servers and service machines and their ports on fabrics, BMCs, PDUs, switches."""
+    """Service hosts, nodes, storage servers and service machines, ports on fabrics that have names, BMCs, switches."""
     networks = plan.networks
     assert networks is not None
     seen: set[str] = set()
@@ -48,6 +49,8 @@ def named(plan: Plan) -> Iterator[Named]:
     for fabric in plan.fabrics:
         for end in server_ends(fabric, networks.served(fabric.name)):
             yield Named(end.name, end.address, "", end.name)
+    for name, address in named_clients(plan):
+        yield Named(name, address, "", name)
     for bmcs in networks.bmcs:
         for index, (name, node) in enumerate(zip(bmcs.names, bmcs.owners, strict=True)):
             yield Named(name, bmcs.addresses[index], "bmc", node)

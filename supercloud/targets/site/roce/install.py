@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ....plan.fabric.nccl import collectives_file
 from ....plan.model import Plan
+from ....plan.network.adapter_qos import nodes_key, servers_key
 from ....plan.network.model import Underlay
 from ....primitives.templates import fill
 from .nodes import are_rails_joined
@@ -17,4 +19,18 @@ def install_text(plan: Plan, underlays: Sequence[Underlay]) -> str:
     systems = [run.system for underlay in underlays for run in underlay.switches if run.system]
     loads = {system.dialect: system for system in systems}
     return fill("roce/INSTALL.md.j2", plan=plan, underlays=underlays, loads=dict(sorted(loads.items())),
+                without_qos={underlay.fabric: _without_qos(plan, underlay) for underlay in underlays},
+                conf={underlay.fabric: _collectives(plan, underlay) for underlay in underlays},
                 joined={underlay.fabric: are_rails_joined(underlay) for underlay in underlays})  # fmt: skip
+
+
+def _without_qos(plan: Plan, underlay: Underlay) -> list[str]:
+    """Folders of hosts that have no script for their adapters."""
+    keys = [nodes_key(pool.name) for pool in plan.pools if underlay.fabric in pool.fabrics]
+    return [key for key in (*keys, *(servers_key(item.name) for item in underlay.servers)) if key not in underlay.tools]
+
+
+def _collectives(plan: Plan, underlay: Underlay) -> list[str]:
+    """Files of the collective libraries of its nodes."""
+    pools = [pool for pool in plan.pools if underlay.fabric in pool.fabrics and underlay.role == "compute"]
+    return sorted({file for pool in pools if (file := collectives_file(pool))})

@@ -8,15 +8,17 @@ from __future__ import annotations
 import ipaddress
 from typing import Any
 
+from ....plan.fabric.nccl import collectives_file
 from ....plan.model import Plan, PoolPlan
-from ....plan.network.model import Lossless, Underlay
+from ....plan.network.adapter_qos import nodes_key
+from ....plan.network.model import Underlay
 from ....primitives.bundle import File
 from ....primitives.templates import fill
 from ..head import head
+from .qos import qos_files
 
 __all__ = ["are_rails_joined", "contract_values", "interface", "node_files", "reached"]
 
-_CLASSES = 8
 # Route tables of a host, one a link: each fabric has so many, from the first one on.
 _TABLES, _LINKS = 100, 64
 
@@ -41,9 +43,6 @@ def contract_values(plan: Plan, underlay: Underlay) -> dict[str, Any]:
         "table": _TABLES + position * _LINKS,
         "joined": are_rails_joined(underlay),
         "reached": [reached(underlay, plane) for plane in range(underlay.rails.hosts.planes)],
-        "flow": ",".join("1" if item == underlay.lossless.priority else "0" for item in range(_CLASSES)),
-        "kinds": ",".join("strict" if item == underlay.lossless.cnp_priority else "ets" for item in range(_CLASSES)),
-        "shares": ",".join(map(str, shares(underlay.lossless))),
         "tos": underlay.lossless.dscp << 2,
     }
 
@@ -73,11 +72,12 @@ def node_files(plan: Plan, underlay: Underlay, pool: PoolPlan) -> dict[str, File
     }
     files: dict[str, File | str] = {
         "roce-rails.sh": File(fill("roce/roce-rails.sh.j2", **values), executable=True),
-        "roce-qos.sh": File(fill("roce/roce-qos.sh.j2", **values), executable=True),
-        f"roce-{underlay.fabric}.service": fill("roce/roce.service.j2", **values),
+        **qos_files(underlay.tools.get(nodes_key(pool.name)), underlay, values),
     }
-    if underlay.role == "compute":  # collectives run over no other
-        files["nccl.conf"] = fill("roce/nccl.conf.j2", **values)
+    file = collectives_file(pool)
+    if underlay.role == "compute" and file:  # collectives run over no other
+        tool = underlay.tools.get(nodes_key(pool.name))
+        files[file] = fill("roce/nccl.conf.j2", file=file, gid_index=tool.gid_index if tool else None, **values)
     return files
 
 
@@ -104,13 +104,3 @@ def reached(underlay: Underlay, plane: int) -> list[str]:
     sides = underlay.rails.hosts.sides
     blocks = underlay.rails.blocks[plane * sides : (plane + 1) * sides]
     return [str(block) for block in ipaddress.collapse_addresses(blocks)]
-
-
-def shares(contract: Lossless) -> list[int]:
-    """Percent of each traffic class: the data's, nothing for the strict one, the rest shared out evenly."""
-    others = [item for item in range(_CLASSES) if item not in (contract.priority, contract.cnp_priority)]
-    left = 100 - contract.weight
-    found = [left // len(others) if item in others else 0 for item in range(_CLASSES)]
-    found[contract.priority] = contract.weight
-    found[others[0]] += 100 - sum(found)
-    return found

@@ -6,12 +6,14 @@ There are few of them and their cables are spread over leaves and planes, so the
 from __future__ import annotations
 
 from ....plan.model import Plan
+from ....plan.network.adapter_qos import servers_key
 from ....plan.network.model import ServerLinks, Underlay
 from ....plan.network.server_links import server_ends
 from ....primitives.bundle import File
 from ....primitives.templates import fill
 from ..head import head
 from .nodes import contract_values, prefix
+from .qos import qos_files
 
 __all__ = ["server_files", "server_interface"]
 
@@ -39,6 +41,5 @@ def server_files(plan: Plan, underlay: Underlay, group: ServerLinks) -> dict[str
     }
     return {
         "roce-rails.sh": File(fill("roce/roce-rails-servers.sh.j2", **values), executable=True),
-        "roce-qos.sh": File(fill("roce/roce-qos.sh.j2", **values), executable=True),
-        f"roce-{underlay.fabric}.service": fill("roce/roce.service.j2", **values),
+        **qos_files(underlay.tools.get(servers_key(group.name)), underlay, values),
     }

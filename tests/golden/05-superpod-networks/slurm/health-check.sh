@@ -15,21 +15,21 @@ problems=()
 problem() { problems+=("$*"); }
 
 # The row of node-facts.txt that this host is one of; /etc/slurm/pool names the pool where host names do not.
-count=0 devices=- first=0 adapters=- imex=-
+count=0 devices=- first=0 step=1 adapters=- imex=-
 find_facts() {
     local pool prefix digits own
     own=$(cat "$here/pool" 2>/dev/null)
-    while read -r pool prefix digits count devices first adapters imex; do
+    while read -r pool prefix digits count devices first step adapters imex; do
         [[ $pool == \#* ]] && continue
         [ "$pool" = "$own" ] && return
         [[ $node =~ ^"$prefix"[0-9]{$digits}$ ]] && return
     done <"$here/node-facts.txt"
-    count=0 devices=- first=0 adapters=- imex=-
+    count=0 devices=- first=0 step=1 adapters=- imex=-
 }
 
 check_devices() {
     local number seen=0 missing=()
-    for ((number = first; number < first + count; number++)); do
+    for ((number = first; number < first + count * step; number += step)); do
         if [ -e "$root$devices$number" ]; then seen=$((seen + 1)); else missing+=("$devices$number"); fi
     done
     [ "$seen" -eq "$count" ] || problem "$seen of $count accelerators: no ${missing[*]}"

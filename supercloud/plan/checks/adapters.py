@@ -1,0 +1,35 @@
+"""Checks of the network adapters of hosts on RoCE fabrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...catalog import Catalog
+from ...errors import Finding
+from ..model import Plan
+from ..network.adapter_qos import adapters_on
+
+__all__ = ["CHECKS"]
+
+
+def roce_host_qos(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Hosts on a lossless fabric whose adapters nobody is known to have documented how to configure."""
+    positions = {fabric.name: index for index, fabric in enumerate(plan.spec.fabrics)}
+    for underlay in plan.networks.underlays if plan.networks else ():
+        fabric = next(item for item in plan.fabrics if item.name == underlay.fabric)
+        unknown = [
+            f"{key} ({adapter.model if adapter and adapter.model else 'model not known'})"
+            for key, adapter in adapters_on(fabric, plan.pools, underlay.servers)
+            if key not in underlay.tools
+        ]
+        if unknown:
+            yield Finding(
+                "roce-host-qos", "warning", f"fabrics[{positions[underlay.fabric]}]",
+                f"the catalog has no tool that sets DSCP and PFC on the adapters of {', '.join(unknown)}: the bundle "
+                f"roce has no roce-qos.sh for them, and {underlay.fabric} is lossless only where its hosts pause",
+                "configure them as their maker's manual says, with the values in INSTALL.md of roce; where the maker "
+                "has a tool of the catalog, put adapters[].model into an overlay of the machine",
+            )  # fmt: skip
+
+
+CHECKS = (roce_host_qos,)

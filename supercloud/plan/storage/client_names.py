@@ -1,0 +1,45 @@
+"""Names of nodes on the network of a file system whose daemons are known by the name of an interface.
+
+Storage Scale knows a node by the name that its daemons are reached by (mmcrcluster and mmaddnode of IBM's
+documentation: NodeName). It has to be one of the network between daemons on clients as on servers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...primitives.addresses import AddressRun
+from ..fabric.roles import is_routed
+from ..model import FabricPlan, Plan
+
+__all__ = ["client_suffix", "named_clients"]
+
+_KINDS = ("storage-scale",)
+
+
+def client_suffix(plan: Plan, index: int) -> str:
+    """What a client's name has after its own for the store at ``index``; nothing where its ordinary name is used."""
+    store = plan.storage[index]
+    served = plan.networks.served(store.fabric) if plan.networks and store.fabric else ()
+    return f"-{store.fabric}" if served and store.kind in _KINDS else ""
+
+
+def named_clients(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Name and address of every such client on every such network, of its first link."""
+    wanted = {store.fabric for index, store in enumerate(plan.storage) if store.servers and client_suffix(plan, index)}
+    for fabric in plan.fabrics:
+        if fabric.name in wanted:
+            yield from _nodes(plan, fabric)
+
+
+def _nodes(plan: Plan, fabric: FabricPlan) -> Iterator[tuple[str, str]]:
+    assert plan.networks is not None
+    names = [name for pool in plan.pools if pool.name in fabric.pools for name in pool.hosts]
+    underlay = plan.networks.underlay(fabric.name)
+    if is_routed(fabric.kind, fabric.role) and underlay:
+        addresses = [underlay.rails.link(node, 0).address for node in range(len(names))]
+    else:  # rails are flat subnets in which every node has its own number
+        block = next(item.block for item in plan.networks.subnets if (item.role, item.fabric) == ("rail", fabric.name))
+        run = AddressRun(block, 0, len(names))
+        addresses = [run[node] for node in range(len(names))]
+    yield from ((f"{name}-{fabric.name}", address) for name, address in zip(names, addresses, strict=True))

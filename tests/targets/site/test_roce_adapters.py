@@ -1,0 +1,97 @@
+"""Hosts of several makers on RoCE: each has its maker's tool and its library's file, and never another maker's."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from plan.test_resolve import planned
+
+from supercloud.plan.kubernetes.fabrics import nccl_of
+from supercloud.plan.model import Plan
+from supercloud.primitives.bundle import Bundle
+from supercloud.targets import render
+
+_SWITCHED = {"kind": "roce", "shape": "fat-tree", "switch": "nvidia-sn5600", "os": "sonic"}
+_NVIDIA = ("mlnx_qos", "cma_roce", "roce_np")
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    pools = [
+        ("amd", "mi355x-8gpu", ["compute"]),
+        ("nv", "dgx-h100", ["compute"]),
+        ("gd", "gaudi3-8", ["other", "data"]),
+    ]
+    found = planned(
+        pools=[{"name": name, "machine": machine, "nodes": 4, "fabrics": fabrics} for name, machine, fabrics in pools],
+        fabrics=[{"name": "compute", **_SWITCHED}, {"name": "other", "role": "compute", **_SWITCHED},
+                 {"name": "data", "role": "storage", **_SWITCHED}],
+    )  # fmt: skip
+    assert not found.errors, found.errors
+    return found
+
+
+@pytest.fixture(scope="module")
+def bundle(plan: Plan) -> Bundle:
+    return render(plan, "roce")
+
+
+def _files(bundle: Bundle, folder: str) -> set[str]:
+    return {path.removeprefix(f"{folder}/") for path in bundle if path.startswith(f"{folder}/")}
+
+
+def test_adapters_are_configured_with_the_tool_of_their_maker(bundle: Bundle) -> None:
+    tools = {"amd": ("compute", "nicctl"), "nv": ("compute", "mlnx_qos"), "gd": ("data", "bnxt_setupcc.sh")}
+    for pool, (fabric, tool) in tools.items():
+        text = bundle[f"{fabric}/nodes/{pool}/roce-qos.sh"]
+        others = {other for _, other in tools.values()} - {tool}
+        assert tool in text and not any(other in text for other in (*others, *(_NVIDIA if pool != "nv" else ())))
+
+
+def test_no_script_where_no_tool_is_known_and_a_finding(plan: Plan, bundle: Bundle) -> None:
+    assert _files(bundle, "other/nodes/gd") == {"roce-rails.sh", "roce-other.service"}
+    assert "roce-qos" not in bundle["other/nodes/gd/roce-other.service"]
+    assert "roce-qos" in bundle["data/nodes/gd/roce-data.service"]
+    (finding,) = [item for item in plan.findings if item.check == "roce-host-qos"]
+    assert finding.path == "fabrics[1]" and "nodes/gd (Gaudi 3)" in finding.problem
+    assert re.search(r"adapters of `nodes/gd`, whose folders have no `roce-qos.sh`", bundle["INSTALL.md"])
+
+
+def test_each_collective_library_gets_the_file_that_it_reads(plan: Plan, bundle: Bundle) -> None:
+    """NCCL reads /etc/nccl.conf, RCCL /etc/rccl.conf, HCCL of Gaudi neither."""
+    assert "nccl.conf" in _files(bundle, "compute/nodes/nv") and "rccl.conf" not in _files(bundle, "compute/nodes/nv")
+    assert "rccl.conf" in _files(bundle, "compute/nodes/amd") and "nccl.conf" not in _files(bundle, "compute/nodes/amd")
+    assert "NCCL_IB_GID_INDEX=1\n" in bundle["compute/nodes/amd/rccl.conf"]
+    assert "NCCL_IB_GID_INDEX=3\n" in bundle["compute/nodes/nv/nccl.conf"]
+    assert "`nccl.conf` or `rccl.conf` to `/etc`" in bundle["INSTALL.md"]
+    assert nccl_of(plan, plan.pool("gd")) == {} and nccl_of(plan, plan.pool("amd"))["NCCL_IB_GID_INDEX"] == "1"
+
+
+def test_every_dscp_and_priority_is_mapped_once(bundle: Bundle) -> None:
+    text = bundle["compute/nodes/amd/roce-qos.sh"]
+    mapped: dict[int, int] = {}
+    for dscps, priority in re.findall(r"dscp-to-priority --dscp (\S+) --priority (\d)", text):
+        for part in dscps.split(","):
+            first, _, last = part.partition("-")
+            for dscp in range(int(first), int(last or first) + 1):
+                assert dscp not in mapped
+                mapped[dscp] = int(priority)
+    assert sorted(mapped) == list(range(64)) and mapped[26] == 3 and mapped[48] == 6
+    assert {priority for dscp, priority in mapped.items() if dscp not in (26, 48)} == {0}
+
+
+@pytest.mark.parametrize(("pool", "fabric"), [("amd", "compute"), ("gd", "data")])
+def test_scripts_are_sound(bundle: Bundle, tmp_path: Path, pool: str, fabric: str) -> None:
+    script = tmp_path / "roce-qos.sh"
+    script.write_text(bundle[f"{fabric}/nodes/{pool}/roce-qos.sh"])
+    command: list[Any] = [Path(sys.executable).with_name("shellcheck"), script]
+    if os.path.exists(command[0]):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
+    assert subprocess.run(["bash", "-n", script], check=False).returncode == 0
