@@ -29,6 +29,7 @@ from .epochs import launch_of
 from .fleet import Fleet
 from .futures import as_completed, wait
 from .handle import Job
+from .identity import digests_of, explain_other
 from .money import promise
 from .placement import Placement, place
 from .power import watts
@@ -94,7 +95,7 @@ def submit(
     name_address(connection, store.folder)
     if isinstance(opened := open_engine(connection, store.folder), ChecksReach):
         opened.check_reach()
-    known_there = _started_before(opened, key, store) if named else None
+    known_there = _started_before(opened, where.name, key, job.name, spec, store) if named else None
     ready = _awaited(job, connection, store)
     placement, submission = _prepare(ready, where, connection, key, store.folder, catalog)
     with in_hand(store, key):
@@ -120,14 +121,19 @@ def name_address(connection: Connection, folder: Path) -> None:
         engine.name_address()
 
 
-def _started_before(engine: Engine, key: str, store: Store) -> str | None:
+def _started_before(engine: Engine, cluster: str, key: str, name: str, spec: str, store: Store) -> str | None:
     """What an engine calls a job of this key that it got before a copy was put in the place of the store; None where it
-    finds none.
+    finds none. Raises :class:`InputError` where that job is another one, or may be.
     """
     restored = store.restored()
     if restored is None or not isinstance(engine, Finds):
         return None
-    return engine.find([key], restored.since).get(key)
+    ref = engine.find([key], restored.since).get(key)
+    if ref is not None:
+        digest = digests_of(engine, [ref], restored.since).get(ref)
+        if problem := explain_other(cluster, ref, key, digest, repr(name), spec):
+            raise InputError(problem)
+    return ref
 
 
 def _holdable(job: JobSpec, fleet: Fleet, key: str, store: Store) -> list[int]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from jobs.broker.fleets import fleet, job
 
-from supercloud.errors import EngineError, StoreError
+from supercloud.errors import EngineError, InputError, StoreError
 from supercloud.jobs import api, database, upkeep
 from supercloud.jobs.broker.serve import Broker
 from supercloud.jobs.engines.fake import FakeEngine
 from supercloud.jobs.fleet import Fleet
+from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.states import State
 from supercloud.jobs.store import Store
 from supercloud.plan.model import Plan
@@ -129,6 +132,66 @@ def test_a_key_used_after_the_backup_is_the_job_that_its_engine_has(tmp_path: Pa
         engine = fake_of(here, store)
         assert (engine.taken("held"), engine.taken("direct")) == (1, 1)
         assert held.id > 2, "and its number is a new one"
+
+
+def strip_digests(here: Fleet, store: Store) -> None:
+    """As if an earlier version had submitted all jobs."""
+    engine = fake_of(here, store)
+    for path in engine.folder.glob("*.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"spec": ""}))
+
+
+@pytest.mark.parametrize("stripped", [False, True])
+def test_a_key_that_another_job_had_after_the_backup_is_not_that_job(
+    tmp_path: Path, plan: Plan, stripped: bool
+) -> None:
+    here = fleet({"a": 1})
+
+    def used(store: Store) -> None:
+        api.submit(job(1, name="before"), here, store=store, key="held")
+        Broker(store, here).step()
+        api.submit(job(1, name="before"), plan, engine="fake", store=store, key="direct")
+
+    with restored(tmp_path, used, lambda store: None) as store:
+        if stripped:
+            strip_digests(here, store)
+        why = "nothing says what it was submitted for" if stripped else "for something else .spec digest"
+        with pytest.raises(InputError, match=f"pod has job fake-direct under the key 'direct'.*{why}.*'now'"):
+            api.submit(job(1, name="now"), plan, engine="fake", store=store, key="direct")
+        assert store.by_key("direct") is None, "nothing is recorded"
+        held = api.submit(job(1, name="now"), here, store=store, key="held")
+        said: list[str] = []
+        broker = Broker(store, here, say=said.append)
+        assert broker.step() == broker.step() == 0
+        record = held.look()
+        assert record.state is State.HELD and record.ref is None
+        assert re.search(f"a has job fake-held under the key 'held'.*{why}.*job {held.id}.*another key", record.reason)
+        assert said == [f"warning: {record.reason}"] * 2
+        assert (fake_of(here, store).taken("held"), fake_of(here, store).taken("direct")) == (1, 1)
+
+
+def test_a_job_of_the_copy_without_a_digest_is_the_one_that_its_engine_has(tmp_path: Path) -> None:
+    here = fleet({"a": 1})
+
+    def before(store: Store) -> None:
+        api.submit(job(1), here, store=store, key="nightly")
+
+    with restored(tmp_path, lambda store: void(Broker(store, here).step()), before) as store:
+        strip_digests(here, store)
+        Broker(store, here).step()
+        assert store.get(1).ref == "fake-nightly" and fake_of(here, store).taken("nightly") == 1
+
+
+def test_a_crashed_submission_is_not_the_job_of_another_spec(tmp_path: Path, plan: Plan) -> None:
+    with Store(tmp_path) as store:
+        api.submit(job(1, name="other"), plan, engine="fake", store=store, key="k")
+        with store.writing() as database:  # as if the store had forgotten it, and a second submitter had died
+            database.execute("UPDATE jobs SET state = 'SUBMITTING', ref = NULL, spec = ?, owner = ''",
+                             (job(1, name="mine").model_dump_json(exclude_defaults=True),))  # fmt: skip
+        engine = api.open_engine(Connection(engine="fake"), store.folder)
+        assert isinstance(engine, FakeEngine)
+        reconcile(store)
+        assert engine.taken("k") == 2, "it is submitted itself"
 
 
 def test_a_job_whose_engine_cannot_say_is_held_until_it_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

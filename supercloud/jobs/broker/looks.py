@@ -10,6 +10,7 @@ from ...errors import EngineError, SupercloudError
 from ...spec.fleet import Connection
 from ..engine import Finds, open_engine
 from ..fleet import Cluster, Watch
+from ..identity import digests_of
 from ..reconcile import reconcile
 from ..store import Store
 from . import ledger
@@ -30,6 +31,8 @@ class Answer:
     """The keys that were looked for; all of them where nothing can be looked for."""
     found: Mapping[str, str | None] = field(default_factory=dict)
     """What it calls the jobs of the keys that were looked for; None: certainly not there."""
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """Of what was found: the digest of the spec that each was submitted for, as far as it is known."""
 
 
 def look_at(
@@ -51,7 +54,9 @@ def look_at(
             answer.seen[cluster.plan.name] = error
     if keys:
         try:
-            answer.found = engine.find(keys, since) if isinstance(engine, Finds) else {}
+            found = engine.find(keys, since) if isinstance(engine, Finds) else {}
+            answer.digests = digests_of(engine, [ref for ref in found.values() if ref is not None], since)
+            answer.found = found
             answer.asked = keys
         except SupercloudError as error:
             answer.problems.append(error)

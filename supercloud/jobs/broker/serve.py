@@ -18,6 +18,7 @@ from ..bounded import LOOK
 from ..engine import Engine, Recalls, Unsure
 from ..epochs import engine_key
 from ..fleet import Cluster, Fleet, Sees, Watch
+from ..identity import explain_other
 from ..money import promise
 from ..placement import Placement, place
 from ..power import watts
@@ -152,7 +153,7 @@ class Broker:
             for problem in answer.problems:
                 self.say(f"warning: {problem}")
             if self.rediscovery:
-                self.rediscovery.learn(connection, answer.asked, answer.found)
+                self.rediscovery.learn(connection, answer.asked, answer.found, answer.digests)
         return answers, defects
 
     def _is_mine(self, record: JobRecord) -> bool:
@@ -182,6 +183,13 @@ class Broker:
             if self._is_mine(record) and (start := rediscovery.latest(record)):
                 launch, connection, ref = start
                 cluster = next(one for one in self.fleet.clusters if _connection_of(one) == connection)
+                digest, known = rediscovery.digest(connection, ref), rediscovery.has_copy_known(record)
+                other = explain_other(cluster.plan.name, ref, engine_key(record.key, launch), digest,
+                                      f"job {record.id} ({record.name})", record.spec)  # fmt: skip
+                if other and (digest or not known):
+                    ledger.explain(self.store, record, other)
+                    self.say(f"warning: {other}")
+                    continue
                 try:
                     self._adopt(record, launch, cluster, ref)
                 except (EngineError, InputError) as error:

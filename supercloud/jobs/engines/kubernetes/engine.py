@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from ....catalog import Catalog
 from ....errors import EngineError
-from ....plan.kubernetes.names import DIGEST, JOB
+from ....plan.kubernetes.names import DIGEST, JOB, SPEC
 from ....spec import JobSpec
 from ....spec.fleet import Connection
 from ...answers import understood
@@ -89,7 +89,7 @@ class KubernetesEngine:
         meta = body["metadata"]
         word, kind = by_api(body["apiVersion"])
         ref = Ref(word, meta["namespace"], meta["name"], int(time.time()), int(submission.settings.get("array", 0)))
-        meta.setdefault("annotations", {})[DIGEST] = submission.digest
+        meta.setdefault("annotations", {}).update({DIGEST: submission.digest, SPEC: submission.spec})
         self._notes.write(submission.key, ref, submission.digest)
         path = kind.path(ref.namespace)
         bodies = [task(copy.deepcopy(body), number, name) for number, name in ref.each()] if ref.tasks else [body]
@@ -133,6 +133,12 @@ class KubernetesEngine:
             elif ref is None or time.time() - since < KEPT:  # it would still be there, even if it had ended
                 found[key] = None
         return found
+
+    @_understood
+    def digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
+        """From the annotations of the objects."""
+        found = {text: self._there(ref) for text in refs if (ref := Ref.parse(text))}
+        return {text: digest for text, there in found.items() if there and (digest := _annotation(there, SPEC))}
 
     def _there(self, ref: Ref) -> Json | None:
         """The last of its objects that is made, if it is."""
@@ -272,7 +278,11 @@ def _together(ref: Ref, known: Mapping[str, Status]) -> Status | None:
 
 def _digest(there: Json) -> str:
     """Which submission an object was made for."""
-    return str((there["metadata"].get("annotations") or {}).get(DIGEST, ""))
+    return _annotation(there, DIGEST)
+
+
+def _annotation(there: Json, name: str) -> str:
+    return str((there["metadata"].get("annotations") or {}).get(name, ""))
 
 
 def _created(there: Json) -> int:
