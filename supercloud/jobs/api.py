@@ -151,7 +151,7 @@ def _holdable(job: JobSpec, fleet: Fleet, key: str, store: Store) -> list[int]:
                          [Finding("fleet-connect", "error", "clusters", "none has 'connect'",
                                   "write connect: {engine: slurm, via: ssh:HOST}, or take --engine")])  # fmt: skip
     limits = next((item.limits for item in fleet.spec.tenants if item.name == job.tenant), Limits())
-    mine = sum(record.tenant == job.tenant and record.fleet == fleet.spec.name for record in store.live()) \
+    mine = sum(record.tenant == job.tenant and record.fleet == fleet.spec.name for record in store.live(damaged=[])) \
         if limits.submitted is not None else 0  # fmt: skip
     if limits.submitted is not None and mine >= limits.submitted:
         raise InputError(f"tenant {job.tenant} has {mine} jobs in {fleet.spec.name} that run or wait, it may have "
@@ -168,7 +168,7 @@ def referred(name: str, store: Store) -> JobRecord:
     """The job that ``after`` means: by its number, its key, or its name (then the last one of that name)."""
     found = store.named(name)
     if found is None:
-        raise UnknownName("job", name, [record.name for record in store.select(limit=50)])
+        raise UnknownName("job", name, [record.name for record in store.select(limit=50, damaged=[])])
     return require_completable(found)
 
 

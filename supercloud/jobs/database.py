@@ -181,7 +181,17 @@ class Database:
     def read(self, sql: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         """All rows of a query."""
         with self._lock, self._said():
-            return self._connection.execute(sql, values).fetchall()
+            try:
+                return self._connection.execute(sql, values).fetchall()
+            except sqlite3.OperationalError as error:
+                if "decode to UTF-8" not in str(error):
+                    raise
+            # a damaged text: read all the same, so that checksums tell whose it is and all other rows are seen
+            self._connection.text_factory = _decoded
+            try:
+                return self._connection.execute(sql, values).fetchall()
+            finally:
+                self._connection.text_factory = str
 
     def copy_to(self, path: Path) -> None:
         """Copy all of it into another file, as it is at one moment."""
@@ -206,6 +216,10 @@ class Database:
             name = getattr(error, "sqlite_errorname", "") or ""
             kind = StoreLocked if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) else StoreError
             raise kind(_sentence(self.path, error)) from error
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode(errors="surrogateescape")
 
 
 def checksum(*values: object) -> int:

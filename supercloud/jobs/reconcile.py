@@ -30,9 +30,11 @@ def reconcile(
     """
     problems: list[SupercloudError] = []
     groups: dict[str, list[JobRecord]] = {}
-    for record in store.live() if only is None else store.among(only):
+    damaged: list[StoreError] = []
+    for record in store.live(damaged) if only is None else store.among(only, damaged):
         if not record.state.is_final and record.state is not State.HELD:  # those are the broker's
             groups.setdefault(record.connection, []).append(record)
+    problems += damaged
     for connection, records in groups.items():
         try:
             engine = open_engine(Connection.model_validate_json(connection), store.folder)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ...errors import EngineError, InputError, UnknownName
+from ...errors import EngineError, InputError, StoreError, UnknownName
 from ...primitives.quantity import Duration
 from ...spec import JobSpec
 from ...spec.fleet import Connection
@@ -23,7 +23,7 @@ from ..money import promise
 from ..placement import Placement, place
 from ..power import watts
 from ..reconcile import hand_over, in_hand
-from ..records import JobRecord
+from ..records import JobRecord, unreadable
 from ..spending import spent
 from ..states import State
 from ..store import GIVEN_BACK, Store
@@ -58,6 +58,8 @@ class Broker:
         self.move_after, self.lost_after = move_after, lost_after
         self.watch = Watch(keep=0.0, clock=clock)
         self.read: dict[int, JobSpec] = {}
+        self._placements: dict[int, str] = {}
+        """By job, as text: those that are known to be readable."""
         self.specs: dict[int, JobSpec] = {}
         self.avoid: dict[int, dict[str, float]] = {}
         self._avoiding = threading.Lock()  # around what jobs that are handed over side by side write to ``avoid``
@@ -71,16 +73,15 @@ class Broker:
     def step(self) -> int:
         """One look and what follows from it; returns how many jobs were given to an engine."""
         began = self.ticks()
-        answers, defects = self._ask(self.store.live())
+        answers, defects = self._ask(self.store.live(damaged=[]))
         view = self._look(answers, began)
         if self.lost_after is not None:
             self._give_up_silent()
         if self.rediscovery:
             self._adopt_all(self.rediscovery)
-        live = self.store.live()
+        live = self._live()
         view = self._in_use(view, live)
         mine = [record for record in live if record.fleet == self.fleet.spec.name]
-        self.read = {record.id: self.read.get(record.id) or _read(record) for record in mine}
         self.specs = {record.id: self._spec(record) for record in mine}
         held = [record for record in mine if record.state is State.HELD and self._is_known_absent(record, answers)
                 and self._may_begin(record)]  # fmt: skip
@@ -108,6 +109,26 @@ class Broker:
         for defect in defects:
             raise defect
         return begun
+
+    def _live(self) -> list[JobRecord]:
+        """All jobs that have not ended and can be read; those that cannot are said, and stay as they are."""
+        damaged: list[StoreError] = []
+        live = self.store.live(damaged)
+        specs, placements = self.read, self._placements
+        self.read, self._placements, readable = {}, {}, []
+        for record in live:
+            try:
+                if record.fleet == self.fleet.spec.name:
+                    self.read[record.id] = specs.get(record.id) or _read(record)
+                if record.placement and placements.get(record.id) != record.placement:
+                    Placement.of_json(record.placement)
+                self._placements[record.id] = record.placement
+                readable.append(record)
+            except (ValueError, TypeError, LookupError, AttributeError) as error:
+                damaged.append(unreadable(record, error))
+        for problem in damaged:
+            self.say(f"warning: {problem}")
+        return readable
 
     # -- seeing ------------------------------------------------------------------------------------------------------
 
@@ -179,7 +200,7 @@ class Broker:
 
     def _adopt_all(self, rediscovery: Rediscovery) -> None:
         """Take over what engines were given after the copy was made that is in the place of the store now."""
-        for record in self.store.live():
+        for record in self._live():
             if self._is_mine(record) and (start := rediscovery.latest(record)):
                 launch, connection, ref = start
                 cluster = next(one for one in self.fleet.clusters if _connection_of(one) == connection)
@@ -196,7 +217,7 @@ class Broker:
                     ledger.explain(self.store, record, f"{cluster.plan.name} has it as {ref}: {error}")
 
     def _adopt(self, record: JobRecord, launch: int, cluster: Cluster, ref: str) -> None:
-        job, name, connection = _read(record), cluster.plan.name, cluster.member.connect
+        job, name, connection = self.read[record.id], cluster.plan.name, cluster.member.connect
         assert connection is not None
         # where it lies nobody wrote down: it is counted as it would be placed now if all were free
         placement = place(job, only(self.fleet, [name]), now=self.clock(), advise=False)
@@ -271,6 +292,9 @@ class Broker:
             awaited = [require_completable(self.store.get(number)) for number in self._awaited(record)]
         except InputError as error:
             self.store.observe({record.id: Status(State.FAILED, record.attempt, str(error))})
+            return False
+        except StoreError as error:
+            self.say(f"warning: job {record.id} ({record.name}) waits for a job that cannot be read: {error}")
             return False
         for before in awaited:
             if not before.state.is_final:
@@ -381,7 +405,7 @@ class Broker:
         """Jobs on clusters that have been silent for long go on elsewhere; their old copies are fenced off."""
         now = self.ticks()
         lost = {name for name, since in self.silent.items() if now - since >= (self.lost_after or 0.0)}
-        for record in self.store.live() if lost else ():
+        for record in self._live() if lost else ():
             if record.cluster in lost and record.fleet and record.ref is not None:
                 ledger.abandon(self.store, record, f"{record.cluster} has not answered for {self.lost_after:g} s")
 
@@ -392,5 +416,7 @@ def _connection_of(cluster: Cluster) -> str:
 
 
 def _read(record: JobRecord) -> JobSpec:
-    """What was asked for, without what the broker itself sees to."""
+    """What was asked for, without what the broker itself sees to. Raises :class:`ValueError` where this version cannot
+    read it.
+    """
     return JobSpec.model_validate_json(record.spec).model_copy(update={"after": ()})

@@ -267,7 +267,15 @@ class Queue:
         return not self._database.read("SELECT 1 FROM tasks WHERE state IN ('QUEUED', 'RUNNING') LIMIT 1")
 
     def _tasks(self, where: str) -> list[Task]:
-        return [Task.of_row(row) for row in self._database.read(f"SELECT * FROM tasks WHERE {where}")]
+        tasks = []
+        for row in self._database.read(f"SELECT * FROM tasks WHERE {where}"):
+            try:
+                tasks.append(Task.of_row(row))
+            except (ValueError, TypeError, LookupError) as error:  # damaged: the others go on
+                if row["state"] == State.QUEUED:
+                    self.end(row["ref"], State.FAILED, f"its entry in the queue cannot be read ({error!r:.80}); submit "
+                             "it again with another key", None)  # fmt: skip
+        return tasks
 
     def begin(self, ref: int, slots: Sequence[int], simulated: bool) -> None:
         """Write down that a job is about to be started on these accelerators."""
