@@ -23,6 +23,7 @@ __all__ = ["back_up", "prune", "restore"]
 _MARGIN = 1_000_000  # numbers that are left out where nobody knows how many were given out since the copy was made
 _AT_ONCE = 500  # jobs that are forgotten in one transaction: others write in between
 _AWAITED = "SELECT other FROM awaited JOIN jobs ON jobs.id = awaited.job WHERE jobs.state = 'HELD'"
+_NEW = ".new"  # how the names of files end that are not finished
 _ENDED = ", ".join(f"'{state}'" for state in sorted(FINAL))
 
 
@@ -38,9 +39,9 @@ def back_up(store: Store, to: Path) -> None:
         os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         store.copy_to(new)
         Database(new, MIGRATIONS).close()  # checked
-        with open(new, "rb") as file:
-            os.fsync(file.fileno())
+        _sync(new)
         new.replace(to)
+        _sync(to.parent)
     except OSError as error:
         raise InputError(f"{to}: {error.strerror}; name a file in a folder you can write") from None
     finally:
@@ -54,32 +55,54 @@ def restore(folder: Path, source: Path) -> Path | None:
     What happened since the copy was made the store does not know then. It is marked, so that engines are asked for jobs
     before they are started, and gives no job a number that another one had.
 
-    Raises :class:`InputError` where the copy is none or damaged, :class:`StoreError` where somebody uses the store.
+    At every instant there is one whole store, the old or the new one: killed anywhere, it may be repeated. Raises
+    :class:`InputError` where the copy is none or damaged, :class:`StoreError` where somebody uses the store.
     """
     if not source.is_file():
         raise InputError(f"{source} is no file; name what supercloud store backup wrote")
     path = folder / "jobs.db"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    new = folder / f"jobs.db.{os.getpid()}.new"
     try:
-        shutil.copyfile(source, new)
-        new.chmod(0o600)
-        _require_jobs(new, source)
-        try:
-            copy = Database(new, MIGRATIONS)
-            copy.check()
-            copy.close()
-        except StoreError as error:
-            raise InputError(f"{source} cannot be restored: {error}") from None
         with alone(folder):
-            _require_unused(path)
-            _mark(new, _given_out(path))
-            return _replace(path, new)
+            _remove_unfinished(path)
+            new = path.with_name(f"{path.name}.{os.getpid()}{_NEW}")
+            try:
+                _copy(source, new)
+                _require_unused(path)
+                _mark(new, _given_out(path))
+                return _replace(path, new)
+            finally:
+                _remove_unfinished(path)
     except OSError as error:
         raise StoreError(f"{folder}: {error.strerror}") from None
+
+
+def _copy(source: Path, new: Path) -> None:
+    """Copy a backup, and look through it; raises :class:`InputError` where it is none, or damaged."""
+    os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    shutil.copyfile(source, new)
+    _require_jobs(new, source)
+    try:
+        copy = Database(new, MIGRATIONS)
+        copy.check()
+        copy.close()
+    except StoreError as error:
+        raise InputError(f"{source} cannot be restored: {error}") from None
+
+
+def _remove_unfinished(path: Path) -> None:
+    """Remove what this restore, or one that was killed, left beside the store."""
+    for left in path.parent.glob(f"{path.name}.*{_NEW}*"):
+        left.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
     finally:
-        for suffix in ("", "-wal", "-shm", "-journal"):
-            Path(f"{new}{suffix}").unlink(missing_ok=True)
+        os.close(handle)
 
 
 def _require_jobs(copy: Path, source: Path) -> None:
@@ -95,15 +118,35 @@ def _require_jobs(copy: Path, source: Path) -> None:
 
 
 def _replace(path: Path, new: Path) -> Path | None:
+    """Keep the store of before under another name, and put the new one in its place, in one step."""
     kept = None
     if path.exists():
-        kept = next(place for place in _names(path) if not place.exists())
-        for suffix in ("-wal", "-shm", "-journal"):
-            with contextlib.suppress(FileNotFoundError):
-                Path(f"{path}{suffix}").rename(f"{kept}{suffix}")
-        path.rename(kept)
-    new.rename(path)
+        kept = next(place for place in _names(path) if not os.path.lexists(place))
+        logs = [suffix for suffix in ("-wal", "-journal") if Path(f"{path}{suffix}").exists()]
+        for suffix in (*logs, ""):
+            _keep(Path(f"{path}{suffix}"), Path(f"{kept}{suffix}"))
+        _sync(path.parent)
+        # SQLite has emptied the log of a store that it can read (:func:`_require_unused`). That of a damaged one must
+        # not be found beside the new file, whose pages it would overwrite.
+        for suffix in (*logs, "-shm"):
+            Path(f"{path}{suffix}").unlink(missing_ok=True)
+        _sync(path.parent)
+    _sync(new)
+    new.replace(path)
+    _sync(path.parent)
     return kept
+
+
+def _keep(path: Path, kept: Path) -> None:
+    """Give a file a second name; where the file system has no links, copy it."""
+    try:
+        os.link(path, kept)
+    except FileExistsError:
+        raise
+    except OSError:
+        shutil.copyfile(path, kept)
+        kept.chmod(0o600)
+        _sync(kept)
 
 
 def _mark(copy: Path, given_out: int | None) -> None:

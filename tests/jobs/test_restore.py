@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -237,3 +240,94 @@ def test_a_cluster_that_is_down_after_a_restore_holds_up_no_new_job_of_the_other
 
 def void(value: object) -> None:
     pass
+
+
+def copy_of(folder: Path, to: Path) -> None:
+    """The files of a store as a process that was killed leaves them, with its write-ahead log."""
+    to.mkdir(mode=0o700)
+    for name in ("jobs.db", "jobs.db-wal"):
+        shutil.copy(folder / name, to / name)
+
+
+def killed_at(step: int, folder: Path, source: Path) -> bool:
+    """Restore in a child that is killed at a step of it, with no chance to tidy up; False where it came to its end."""
+    child = os.fork()
+    if child == 0:
+        left = step
+
+        def count(event: str, arguments: object) -> None:
+            nonlocal left
+            if event in ("os.link", "os.rename", "os.remove", "shutil.copyfile", "sqlite3.connect"):
+                left -= 1
+                if not left:
+                    os._exit(9)
+
+        sys.addaudithook(count)
+        try:
+            upkeep.restore(folder, source)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code in (0, 9)
+    return code == 9
+
+
+def keys(folder: Path) -> list[str]:
+    with Store(folder) as store:
+        return [record.key for record in store.select()]
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_restore_that_is_killed_leaves_the_old_store_or_the_new_one(tmp_path: Path, damaged: bool) -> None:
+    with Store(tmp_path / "whole") as store:
+        recorded(store, "a")
+        upkeep.back_up(store, tmp_path / "copy")
+    with Store(tmp_path / "whole") as store:  # its log has some of the pages, not all
+        recorded(store, "b")
+        copy_of(tmp_path / "whole", tmp_path / "left")
+    if damaged:
+        (tmp_path / "left/jobs.db").write_bytes(b"nonsense" * 2000)
+    old: list[str] | None = None if damaged else ["b", "a"]
+    step, seen = 1, []
+    while True:
+        folder = tmp_path / str(step)
+        shutil.copytree(tmp_path / "left", folder)
+        ended = not killed_at(step, folder, tmp_path / "copy")
+        try:
+            now = keys(folder)
+        except StoreError as error:
+            assert damaged and "damaged" in str(error), error
+            now = None
+        assert now in (old, ["a"]), f"killed at step {step}"
+        seen.append(now)
+        if ended:
+            break
+        upkeep.restore(folder, tmp_path / "copy")
+        assert keys(folder) == ["a"] and not list(folder.glob("*.new*"))
+        step += 1
+    assert seen[0] == old and seen[-1] == ["a"] and len(seen) > 8, "it was killed before and after"
+    assert sorted(seen, key=lambda one: one == ["a"]) == seen
+
+
+def test_what_is_restored_is_on_the_disk_before_it_takes_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Store(tmp_path / "state") as store:
+        recorded(store, "a")
+        upkeep.back_up(store, tmp_path / "copy")
+    steps: list[str] = []
+    sync, replace = os.fsync, Path.replace
+    monkeypatch.setattr(os, "fsync", lambda handle: void((steps.append(os.readlink(f"/proc/self/fd/{handle}")),
+                                                          sync(handle))))  # fmt: skip
+    monkeypatch.setattr(Path, "replace", lambda self, to: (steps.append("replace"), replace(self, to))[1])
+    monkeypatch.setattr(os, "link", lambda *names: refuse_links())
+    kept = upkeep.restore(tmp_path / "state", tmp_path / "copy")
+    assert kept and keys(tmp_path / "state") == ["a"]
+    at = steps.index("replace")
+    assert steps[at - 1].endswith(".new") and steps[at + 1] == str(tmp_path / "state")
+    assert str(kept) in steps[:at], "also where there are no links"
+
+
+def refuse_links() -> None:
+    raise PermissionError(1, "Operation not permitted")
