@@ -24,7 +24,7 @@ from .schema import MIGRATIONS
 from .states import LIVE, State, may_follow
 from .submission import Status
 
-__all__ = ["Event", "GIVEN_BACK", "JobRecord", "Restored", "Store", "default_store"]
+__all__ = ["Event", "GIVEN_BACK", "JobRecord", "Restored", "Store", "default_store", "records_of"]
 
 _LARGEST = 2**63 - 1  # number that SQLite keeps
 _NUMBER = re.compile(r"[0-9]{1,18}")  # of a job: below _LARGEST, and no digit but those that int() means
@@ -115,12 +115,12 @@ class Store:
         where = f"WHERE {' AND '.join(terms)}" if terms else ""
         values = (*(value for _, value in given), min(limit, _LARGEST))
         rows = self._database.read(f"SELECT * FROM jobs {where} ORDER BY id DESC LIMIT ?", values)
-        return _records(rows, damaged)
+        return records_of(rows, damaged)
 
     def among(self, numbers: Collection[int], damaged: list[StoreError] | None = None) -> list[JobRecord]:
         """Jobs with these ids; ``damaged`` as in :meth:`select`."""
         sql = "SELECT * FROM jobs WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
-        return _records(self._database.read(sql, (json.dumps(list(numbers)),)), damaged)
+        return records_of(self._database.read(sql, (json.dumps(list(numbers)),)), damaged)
 
     def named(self, name: str, before: int = _LARGEST) -> JobRecord | None:
         """The job a person means: by number, by key, or the last one of this name; of those with a number below."""
@@ -331,7 +331,7 @@ class Store:
             self._note(connection, number, record.state, record.attempt, text)
 
 
-def _records(rows: Sequence[sqlite3.Row], damaged: list[StoreError] | None) -> list[JobRecord]:
+def records_of(rows: Sequence[sqlite3.Row], damaged: list[StoreError] | None) -> list[JobRecord]:
     """What the rows say; of those that cannot be read ``damaged`` gets the errors, where it is given."""
     records = []
     for row in rows:
