@@ -64,7 +64,7 @@ def serve(
             return
         with lock(store.folder):
             broker = Broker(store, fleet, move_after=move_after, lost_after=lost_after,
-                            say=note if once else reporter.say)  # fmt: skip
+                            say=note, reporter=None if once else reporter)  # fmt: skip
             if once:
                 broker.step()
                 return

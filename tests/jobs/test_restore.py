@@ -15,7 +15,9 @@ from jobs.broker.fleets import fleet, job
 
 from supercloud.errors import EngineError, InputError, StoreError
 from supercloud.jobs import api, database, upkeep
+from supercloud.jobs.broker.loop import Reporter
 from supercloud.jobs.broker.serve import Broker
+from supercloud.jobs.engine import Unsure
 from supercloud.jobs.engines.fake import FakeEngine
 from supercloud.jobs.fleet import Fleet
 from supercloud.jobs.reconcile import reconcile
@@ -331,3 +333,40 @@ def test_what_is_restored_is_on_the_disk_before_it_takes_its_place(
 
 def refuse_links() -> None:
     raise PermissionError(1, "Operation not permitted")
+
+
+def test_one_outage_is_one_line_whichever_question_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, clock = fleet({"a": 2}), {"text": "connection refused"}
+
+    def refuse(self: object, *arguments: object) -> None:
+        raise (Unsure if "timed" in clock["text"] else EngineError)(clock["text"])
+
+    def before(store: Store) -> None:
+        api.submit(job(1, ["RUNNING"]), here, store=store, key="runs")
+        Broker(store, here).step()
+        api.submit(job(1, ["RUNNING"]), here, store=store, key="held")
+
+    with restored(tmp_path, lambda store: None, before) as store:
+        lines: list[str] = []
+        reporter = Reporter(lines.append)
+        broker = Broker(store, here, reporter=reporter)
+
+        def step() -> None:
+            broker.step()
+            reporter.end_step()
+
+        with monkeypatch.context() as down:
+            for name in ("poll", "find", "nodes", "submit"):
+                down.setattr(FakeEngine, name, refuse, raising=False)
+            step()
+            clock["text"] = "timed out after 12 s"
+            step()
+            clock["text"] = "timed out after 13 s"
+            step()
+            with store.writing() as database:  # nobody asks for it now: the clusters' nodes are the first question
+                database.execute("UPDATE jobs SET state = 'CANCELLED', ended = 1 WHERE key = 'runs'")
+            step()
+        step()
+        step()
+    told = [line.split(" ", 1)[1] for line in lines if "a: " in line and "job" not in line]
+    assert told == ["warning: a: connection refused", "over: a: connection refused"]

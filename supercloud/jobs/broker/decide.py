@@ -13,8 +13,10 @@ from ..records import JobRecord
 from .limits import Holdings, over, with_more
 from .room import closed, only, taken
 
-__all__ = ["Hold", "Move", "Start", "decide", "moves"]
+__all__ = ["REFUSED", "Hold", "Move", "Start", "decide", "moves"]
 
+REFUSED = "every cluster that could have it refuses it now"
+"""Why a job is held of which nothing else is known; what its clusters said is in its record."""
 _IN_VAIN = 64  # jobs in a row without a place, after which those behind them are left for the next look
 
 
@@ -96,7 +98,7 @@ def _choice(
                 break
     if best is not None:
         return f"no room yet: it waits for {best} on {best.cluster}", best
-    return (reasons[0] if reasons else "every cluster that could have it refuses it now"), None
+    return (reasons[0] if reasons else REFUSED), None
 
 
 def moves(

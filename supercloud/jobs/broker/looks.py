@@ -22,7 +22,10 @@ __all__ = ["Answer", "look_at"]
 class Answer:
     """What one look at a connection gave."""
 
+    outage: SupercloudError | None = None
+    """Why one of the questions was not answered: one outage fails all that come after it."""
     problems: list[SupercloudError] = field(default_factory=list)
+    """What else is wrong, with single jobs or with the store."""
     silent: bool = False
     """Whether it did not answer the first question: no other was asked then."""
     seen: dict[str, Cluster | SupercloudError] = field(default_factory=dict)
@@ -41,7 +44,8 @@ def look_at(
 ) -> Answer:  # fmt: skip
     """Ask everything of one connection: its jobs first, then its clusters; ``keys`` are looked for since a date."""
     failed: dict[str, EngineError] = {}
-    answer = Answer(reconcile(store, numbers, failed) if numbers else [])
+    problems = reconcile(store, numbers, failed) if numbers else []
+    answer = Answer(failed.get(connection), [problem for problem in problems if problem is not failed.get(connection)])
     if connection in failed:
         answer.silent = True
         return answer
@@ -52,6 +56,7 @@ def look_at(
             answer.seen[cluster.plan.name] = watch.look(cluster, engine, anew=True)
         except SupercloudError as error:
             answer.seen[cluster.plan.name] = error
+            answer.outage = answer.outage or error
     if keys:
         try:
             found = engine.find(keys, since) if isinstance(engine, Finds) else {}
@@ -59,7 +64,7 @@ def look_at(
             answer.found = found
             answer.asked = keys
         except SupercloudError as error:
-            answer.problems.append(error)
+            answer.outage = answer.outage or error
     return answer
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ...errors import EngineError, InputError, StoreError, UnknownName
+from ...errors import EngineError, InputError, StoreError, SupercloudError, UnknownName
 from ...primitives.quantity import Duration
 from ...spec import JobSpec
 from ...spec.fleet import Connection
@@ -29,9 +29,10 @@ from ..states import State
 from ..store import GIVEN_BACK, Store
 from ..submission import Status
 from . import ledger
-from .decide import Hold, Move, Start, decide, moves
+from .decide import REFUSED, Hold, Move, Start, decide, moves
 from .limits import held_by, with_more
 from .looks import Answer, look_at
+from .loop import Reporter
 from .rediscovery import Rediscovery
 from .room import only, taken
 from .side_by_side import SideBySide
@@ -49,10 +50,11 @@ class Broker:
     def __init__(
         self, store: Store, fleet: Fleet, *, move_after: float = 60.0, lost_after: float | None = None,
         clock: Callable[[], float] = time.time, ticks: Callable[[], float] | None = None,
-        say: Callable[[str], None] = lambda text: None, patience: float = LOOK,
+        say: Callable[[str], None] = lambda text: None, patience: float = LOOK, reporter: Reporter | None = None,
     ):  # fmt: skip
         # dates go into the store; how long something lasts here is measured with a clock that no new date moves
-        self.store, self.clock, self.say = store, clock, say
+        self.store, self.clock, self.reporter = store, clock, reporter
+        self.say = reporter.say if reporter else say
         self.ticks = ticks or (time.monotonic if clock is time.time else clock)
         self.fleet = only(fleet, {cluster.plan.name for cluster in fleet.clusters if cluster.member.connect})
         self.move_after, self.lost_after = move_after, lost_after
@@ -93,6 +95,8 @@ class Broker:
         have = held_by(given)
         starts: dict[str, list[Start]] = {}
         for action in decide(view, order, self.specs, now, self._avoided(held, self.ticks()), have):
+            if isinstance(action, Hold) and action.reason == REFUSED and action.record.reason:
+                continue
             if isinstance(action, Hold):
                 ledger.explain(self.store, action.record, action.reason)
             else:
@@ -130,6 +134,13 @@ class Broker:
             self.say(f"warning: {problem}")
         return readable
 
+    def _warn(self, text: str, about: str, vague: bool = False) -> None:
+        """Say something that lasts, as long as it does: see :meth:`Reporter.warn`."""
+        if self.reporter:
+            self.reporter.warn(f"warning: {text}", about, vague)
+        else:
+            self.say(f"warning: {text}")
+
     # -- seeing ------------------------------------------------------------------------------------------------------
 
     def _ask(self, live: Sequence[JobRecord]) -> tuple[dict[str, Answer], list[Exception]]:
@@ -161,8 +172,8 @@ class Broker:
             if kind != "look":
                 self.busy.add(connection)
             what = "to a look" if kind == "look" else "while it was given or asked for jobs"
-            self.say(f"warning: {', '.join(sorted(names))}: no answer within {self.side_by_side.patience:g} s {what}; "
-                     "others go on")  # fmt: skip
+            self._warn(f"{', '.join(sorted(names))}: no answer within {self.side_by_side.patience:g} s {what}; "
+                       "others go on", connection, vague=True)  # fmt: skip
         answers: dict[str, Answer] = {}
         defects: list[Exception] = []
         for connection, question in done.items():
@@ -171,6 +182,12 @@ class Broker:
             except Exception as error:  # a defect of an engine: others go on being served, and the service says it
                 defects.append(error)
         for connection, answer in answers.items():
+            if answer.outage:
+                names = {cluster.plan.name for cluster in clusters.get(connection, ())}
+                names |= {record.cluster for record in given[connection]}
+                self._warn(
+                    f"{', '.join(sorted(names))}: {answer.outage}", connection, isinstance(answer.outage, Unsure)
+                )
             for problem in answer.problems:
                 self.say(f"warning: {problem}")
             if self.rediscovery:
@@ -192,8 +209,8 @@ class Broker:
                 continue
             if _connection_of(cluster) not in self.busy:
                 self.silent.setdefault(name, began)
-            if found is not None:
-                self.say(f"warning: {name}: {found}")
+            if found is not None and answer and found is not answer.outage and str(found) != str(answer.outage):
+                self._warn(f"{name}: {found}", name)
         return replace(self.fleet, clusters=tuple(seen), spent=spent(self.store, self.fleet.spec.budgets, self.clock()))
 
     # -- after a restore ---------------------------------------------------------------------------------------------
@@ -325,7 +342,8 @@ class Broker:
             for connection, actions in starts.items()})  # fmt: skip
         for connection in late:
             name = starts[connection][0].placement.cluster
-            self.say(f"warning: {name}: a job is not taken within {self.side_by_side.patience:g} s; others go on")
+            self._warn(f"{name}: a job is not taken within {self.side_by_side.patience:g} s; others go on", connection,
+                       vague=True)  # fmt: skip
         return sum(question.result() for question in done.values())
 
     def _in_time(self, steps: Sequence[Callable[[], object]]) -> int:
@@ -354,22 +372,36 @@ class Broker:
                     return False
                 hand_over(self.store, engine, record.id, submission)
         except Unsure as error:
-            self.say(f"warning: job {record.id}: {error}")
+            self._warn(f"{placement.cluster}: job {record.id} may have been taken, and is looked for: {error}",
+                       _connection_of(cluster), vague=True)  # fmt: skip
             return False
-        except EngineError as error:
-            with self._avoiding:
-                self.avoid.setdefault(record.id, {})[placement.cluster] = now + _AVOID
-            ledger.explain(self.store, self.store.get(record.id), f"{placement.cluster}: {error}")
-            self.say(f"warning: job {record.id} is refused by {placement.cluster}: {error}")
+        except (EngineError, InputError) as error:
+            self._avoid(record, placement.cluster, str(error), now)
+            return False
+        except SupercloudError:  # of the store
+            raise
+        except Exception as error:  # a defect of an engine: the jobs behind this one go on
+            self._avoid(record, placement.cluster, f"its engine failed with {type(error).__name__}: {error}", now)
             return False
         self.say(f"job {record.id} ({record.name}) goes to {placement.cluster}: {placement}")
         return True
+
+    def _avoid(self, record: JobRecord, cluster: str, why: str, now: float) -> None:
+        """Try other clusters for some time."""
+        with self._avoiding:
+            self.avoid.setdefault(record.id, {})[cluster] = now + _AVOID
+        ledger.explain(self.store, self.store.get(record.id), f"{cluster}: {why}")
+        self._warn(f"job {record.id} is refused by {cluster}: {why}", f"job {record.id} on {cluster}")
 
     def _avoided(self, held: list[JobRecord], now: float) -> dict[int, set[str]]:
         with self._avoiding:
             self.avoid = {number: kept for number, names in self.avoid.items()
                           if (kept := {name: until for name, until in names.items() if until > now})}  # fmt: skip
             avoided = {number: set(names) for number, names in self.avoid.items()}
+        if self.reporter is not None:
+            for number, names in avoided.items():
+                for name in names:
+                    self.reporter.keep(f"job {number} on {name}")  # it is not asked again yet
         for record in held:
             if record.reason == GIVEN_BACK:  # where it waited in vain looks free as soon as it has left
                 avoided.setdefault(record.id, set()).add(record.cluster)

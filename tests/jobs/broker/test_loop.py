@@ -79,6 +79,21 @@ def test_warnings_of_one_engine_do_not_hide_those_of_another() -> None:
         "over: a is silent"]  # fmt: skip
 
 
+def test_what_lasts_is_one_outage_whatever_words_tell_of_it() -> None:
+    lines: list[str] = []
+    reporter = Reporter(lines.append)
+
+    def warned(*warnings: tuple[str, bool]) -> Callable[[], object]:
+        return lambda: [reporter.warn(f"warning: a: {text}", "a", vague) for text, vague in warnings]
+
+    hangs, refused, refused_later = ("no answer in 30 s", True), ("refused, try 1", False), ("refused, try 2", False)
+    steps = [warned(hangs), warned(hangs, hangs), warned(hangs, refused), warned(refused_later, hangs),
+             lambda: reporter.keep("a"), int, int, warned(refused)]  # fmt: skip
+    assert told(*steps, reporter=reporter, lines=lines) == [
+        "warning: a: no answer in 30 s", "warning: a: refused, try 1", "over: a: no answer in 30 s",
+        "warning: a: refused, try 1"]  # fmt: skip
+
+
 @pytest.mark.parametrize("error", [KeyError("jobs"), TypeError("odd"), EngineError("odd"), OSError(28, "full")])
 def test_it_goes_on_after_any_error(error: Exception) -> None:
     lines = told(raising(error), raising(error), int)
