@@ -12,11 +12,12 @@ import os
 import re
 import secrets
 from collections.abc import Collection
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from ..catalog import Catalog
-from ..errors import EngineError, Finding, InputError, SpecError, UnknownName
+from ..errors import EngineError, Finding, InputError, SpecError, nearest
 from ..plan.model import Plan
 from ..spec import JobSpec
 from ..spec.fleet import Connection
@@ -39,11 +40,11 @@ from .remote import READING
 from .spending import spent
 from .stacks import reached
 from .states import State
-from .store import Store, default_store
+from .store import Store, default_store, has_store
 from .submission import Submission
 
-__all__ = ["Job", "as_completed", "default_store", "get", "jobs", "name_address", "open_engine", "prepare",
-           "reconcile", "submit", "wait"]  # fmt: skip
+__all__ = ["Job", "as_completed", "check_after", "default_store", "get", "jobs", "name_address", "open_engine",
+           "prepare", "reconcile", "submit", "wait"]  # fmt: skip
 
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -58,8 +59,20 @@ def prepare(
     of every pool when none can have the job.
     """
     check_job_and_place(job, plan, Plan, "prepare takes a job and a plan")
-    folder = store.folder if store else state_folder()
-    return _prepare(job, plan, _connection(engine, plan), "dry-run" if key is None else key, folder, catalog)
+    folder, connection = store.folder if store else state_folder(), _connection(engine, plan)
+    if job.after:
+        with Store(folder) if store is None and has_store(folder) else nullcontext(store) as opened:
+            referred(job, opened)
+            job = _awaited(job, connection, opened, ask=False) if opened else job
+    return _prepare(job, plan, connection, "dry-run" if key is None else key, folder, catalog)
+
+
+def check_after(job: JobSpec) -> None:
+    """Raise :class:`InputError` where a job waits for jobs that this user's store does not have; changes nothing."""
+    if job.after:
+        folder = state_folder()
+        with Store(folder) if has_store(folder) else nullcontext() as opened:
+            referred(job, opened)
 
 
 def submit(
@@ -144,7 +157,7 @@ def _holdable(job: JobSpec, fleet: Fleet, key: str, store: Store) -> list[int]:
 
     _check_key(key)
     support.check(job)
-    awaited = [referred(name, store).id for name in job.after]  # what a name means is decided now, and once
+    awaited = [require_completable(record).id for record in referred(job, store)]  # decided now, and once
     connected = tuple(cluster for cluster in fleet.clusters if cluster.member.connect)
     if not connected:
         raise InputError(f"no cluster of {fleet.spec.name} says how it is reached",
@@ -164,12 +177,19 @@ def _holdable(job: JobSpec, fleet: Fleet, key: str, store: Store) -> list[int]:
     return awaited
 
 
-def referred(name: str, store: Store) -> JobRecord:
-    """The job that ``after`` means: by its number, its key, or its name (then the last one of that name)."""
-    found = store.named(name)
-    if found is None:
-        raise UnknownName("job", name, [record.name for record in store.select(limit=50, damaged=[])])
-    return require_completable(found)
+def referred(job: JobSpec, store: Store | None) -> list[JobRecord]:
+    """The jobs that ``after`` means: by number, by key, or by name (then the last one of that name).
+
+    Raises :class:`InputError` with all that are not there; without a store none is.
+    """
+    found = [store.named(name) if store else None for name in job.after]
+    known = store.names() if store and None in found else []
+    findings = [Finding("job-after", "error", f"after[{index}]", f"no job is called {name!r}, by number, key or name",
+                        nearest(name, known) or "submit that job first")
+                for index, name in enumerate(job.after) if found[index] is None]  # fmt: skip
+    if findings:
+        raise InputError(f"job {job.name!r} waits for jobs that the store does not have", findings)
+    return [record for record in found if record is not None]
 
 
 def require_completable(found: JobRecord) -> JobRecord:
@@ -180,14 +200,17 @@ def require_completable(found: JobRecord) -> JobRecord:
     return found
 
 
-def _awaited(job: JobSpec, connection: Connection, store: Store) -> JobSpec:
-    """The job with what its engine calls the jobs it waits for; those that have completed are left out."""
+def _awaited(job: JobSpec, connection: Connection, store: Store, ask: bool = True) -> JobSpec:
+    """The job with what its engine calls the jobs it waits for; those that have completed are left out.
+
+    Their engines are asked how those are, unless ``ask`` is False.
+    """
     if not job.after:
         return job
-    meant = {name: record.id for name in job.after if (record := store.named(name))}
-    reconcile(store, meant.values())
-    awaited = [require_completable(store.get(meant[name])) if name in meant else referred(name, store)
-               for name in job.after]  # fmt: skip
+    meant = [record.id for record in referred(job, store)]
+    if ask:
+        reconcile(store, meant)
+    awaited = [require_completable(store.get(number)) for number in meant]
     open_ = [record for record in awaited if not record.state.is_final]
     engine = open_engine(connection, store.folder)
     for record in open_:

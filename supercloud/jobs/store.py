@@ -24,7 +24,7 @@ from .schema import MIGRATIONS
 from .states import LIVE, State, may_follow
 from .submission import Status
 
-__all__ = ["Event", "GIVEN_BACK", "JobRecord", "Restored", "Store", "default_store", "records_of"]
+__all__ = ["Event", "GIVEN_BACK", "JobRecord", "Restored", "Store", "default_store", "has_store", "records_of"]
 
 _LARGEST = 2**63 - 1  # number that SQLite keeps
 _NUMBER = re.compile(r"[0-9]{1,18}")  # of a job: below _LARGEST, and no digit but those that int() means
@@ -130,6 +130,11 @@ class Store:
             if rows := self._database.read(sql, (value, before)):
                 return JobRecord.of_row(rows[0])
         return None
+
+    def names(self, limit: int = 1000) -> list[str]:
+        """What the latest jobs are called: their names, keys and numbers."""
+        rows = self._database.read("SELECT id, name, key FROM jobs ORDER BY id DESC LIMIT ?", (limit,))
+        return [name for row in rows for name in (row["name"], row["key"], str(row["id"]))]
 
     def awaited(self, number: int) -> list[int]:
         """The jobs that must have completed before a job begins, where that has been decided."""
@@ -342,6 +347,11 @@ def records_of(rows: Sequence[sqlite3.Row], damaged: list[StoreError] | None) ->
                 raise
             damaged.append(error)
     return records
+
+
+def has_store(folder: Path) -> bool:
+    """Whether a folder has a store; opening one makes it."""
+    return (folder / "jobs.db").exists()
 
 
 def default_store() -> Store:
