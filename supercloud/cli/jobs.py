@@ -32,7 +32,7 @@ def jobs(
 ) -> None:
     """List jobs on all engines, the newest first."""
     from ..errors import UnknownName
-    from ..jobs.states import State
+    from ..jobs.states import LIVE, State
     from ..jobs.store import default_store
 
     asked = {word.upper() for word in state or ()}
@@ -44,7 +44,7 @@ def jobs(
         return
     problems: list[SupercloudError] = [store.unwritable] if store.unwritable else []
     damaged: list[StoreError] = []
-    if any(record.state is not State.HELD for record in store.live(damaged=[])):
+    if store.has_any(LIVE - {State.HELD}):
         from ..jobs.reconcile import reconcile  # costs more than the list itself
 
         problems += reconcile(store)

@@ -146,6 +146,11 @@ class Store:
         row = self._database.read("SELECT min(since) AS since, max(last) AS last FROM restores")[0]
         return None if row["since"] is None else Restored(row["since"], row["last"])
 
+    def has_any(self, states: Collection[State]) -> bool:
+        """Whether a job is in one of these states."""
+        among = ", ".join(f"'{state}'" for state in State if state in states)
+        return bool(self._database.read(f"SELECT 1 FROM jobs WHERE state IN ({among}) LIMIT 1"))
+
     def live(self, damaged: list[StoreError] | None = None) -> list[JobRecord]:
         """Jobs that have not ended, the oldest first; ``damaged`` as in :meth:`select`."""
         return self.select(LIVE, damaged=damaged)[::-1]

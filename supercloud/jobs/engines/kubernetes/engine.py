@@ -41,6 +41,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 _AT_ONCE = 8  # tasks of an array that are created at one time
+_SKEW = 300.0  # seconds by which clocks differ at most; further ahead, the date here was set back
 _NAMED = 100  # jobs that one list asks for by name
 _DELETED = Status(State.CANCELLED, reason="it was deleted")
 
@@ -130,7 +131,7 @@ class KubernetesEngine:
             there = self._there(ref) if ref else None
             if ref and there and _digest(there) == (self._notes.digest(key) or _digest(there)):
                 found[key] = str(ref.since(_created(there)))
-            elif ref is None or time.time() - since < KEPT:  # it would still be there, even if it had ended
+            elif ref is None or -_SKEW < time.time() - since < KEPT:  # it would still be there, even if it had ended
                 found[key] = None
         return found
 
@@ -271,7 +272,7 @@ def _objects(text: str) -> Iterator[tuple[str, str]]:
 def _together(ref: Ref, known: Mapping[str, Status]) -> Status | None:
     """The status of a job from those of its objects. One that is gone so early was deleted: nothing else ends it."""
     tasks = [known[name] for name in ref.objects if name in known]
-    if len(tasks) < len(ref.objects) and time.time() - ref.created < KEPT:
+    if len(tasks) < len(ref.objects) and -_SKEW < time.time() - ref.created < KEPT:
         tasks += [_DELETED] * (len(ref.objects) - len(tasks))
     return combined(tasks, max(1, ref.tasks))
 
