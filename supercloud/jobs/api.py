@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from ..catalog import Catalog
-from ..errors import EngineError, Finding, InputError, SpecError, nearest
+from ..errors import EngineError, Finding, InputError, SpecError, StoreError, nearest
 from ..plan.model import Plan
 from ..spec import JobSpec
 from ..spec.fleet import Connection
 from ..spec.tenant import Limits
 from . import support
 from .arguments import check_job_and_place
-from .database import state_folder
-from .engine import ChecksReach, Depends, Engine, Finds, TakesTokens, open_engine
+from .database import state_folder, without_advice
+from .engine import ChecksReach, Depends, Engine, Finds, TakesTokens, Unsure, open_engine
 from .epochs import launch_of
 from .fleet import Fleet
 from .futures import as_completed, wait
@@ -120,10 +120,17 @@ def submit(
                 promised=promise(job, placement),
             )  # fmt: skip
             mine = new and store.begin(record.id)
-        if mine and known_there:
-            store.submitted(record.id, known_there)
-        elif mine:
-            hand_over(store, open_engine(connection, store.folder), record.id, submission)
+        try:
+            if mine and known_there:
+                store.submitted(record.id, known_there)
+            elif mine:
+                hand_over(store, open_engine(connection, store.folder), record.id, submission)
+        except (Unsure, StoreError) as error:  # whoever repeats it without its key has it twice
+            raise type(error)(
+                f"job {record.id} ({job.name}, key {key}) is recorded, and whether its engine has it is not known: "
+                f"{without_advice(error)}; do not submit it again: supercloud wait {record.id} finds out, and hands it "
+                "over if it was not taken"
+            ) from error
     return Job(store.get(record.id), store)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sqlite3
 import threading
 import time
@@ -21,7 +22,7 @@ from ..errors import StoreError
 from . import private
 from .filesystems import is_shared
 
-__all__ = ["Database", "StoreLocked", "checksum", "state_folder", "unchecked"]
+__all__ = ["Database", "StoreLocked", "checksum", "state_folder", "unchecked", "without_advice"]
 
 # Bytes: up to the first a file is checked whole whenever it is opened, up to the second after an end that was not
 # clean; beyond, ``serve`` and ``store check`` do it, for lists must come quickly.
@@ -233,6 +234,11 @@ def unchecked(row: sqlite3.Row) -> dict[str, Any]:
     if checksum(*values) != expected:
         raise ValueError("its checksum is wrong")
     return dict(zip(row.keys(), values, strict=False))
+
+
+def without_advice(error: Exception) -> str:
+    """An error without what is true of a single step only: that it may be repeated, as nothing was changed."""
+    return re.sub(r"(; free some space and repeat)?[,;] nothing was changed$", "", str(error))
 
 
 def _statements(text: str) -> Iterator[str]:

@@ -44,6 +44,12 @@ def reconcile(
             problems.append(error)
             if silent is not None and isinstance(error, EngineError):
                 silent[connection] = error
+        except OSError as error:  # of this machine: a full disk, no more processes
+            problem = EngineError(f"{_place(records[0])} is left out: {error.filename or 'this machine'}: "
+                                  f"{error.strerror or error}")  # fmt: skip
+            problems.append(problem)
+            if silent is not None:
+                silent[connection] = problem
         except Exception as error:  # a defect of an engine, or an answer that it does not check
             problem = EngineError(f"{_place(records[0])} is left out: its engine failed with {type(error).__name__}: "
                                   f"{valid_text(str(error))[:300]}; please report it")  # fmt: skip

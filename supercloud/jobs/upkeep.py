@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import InputError, StoreError
-from .database import Database
+from .database import Database, without_advice
 from .epochs import engine_key
 from .presence import alone
 from .records import JobRecord
@@ -244,15 +244,15 @@ def prune(store: Store, before: float) -> Pruned:
     except StoreError as error:
         left = store.read(f"SELECT count(*) FROM jobs WHERE {_DUE}", (before,))[0][0]
         gone = f", and {_count(len(removed))} of those lost logs and results here" if removed else ""
-        said = (
-            f"{_count(total)} forgotten, {left:,} not{gone}: {_cause(error)}; SQLite needs room for its journal before "
+        problem = StoreError(
+            f"{_count(total)} forgotten, {left:,} not{gone}: {without_advice(error)}; SQLite needs room for its journal "
+            f"before it can remove anything: free some space on the disk of {store.folder}, then run supercloud store "
+            "prune again"
         )
-        return Pruned(total, _kept(store, before, damaged),
-                      StoreError(f"{said}it can remove anything: free some space on the disk of {store.folder}, then "
-                                 "run supercloud store prune again"))  # fmt: skip
-    problem = _prune_queue(store.folder, before) or (_compact(store) if total else "")
+        return Pruned(total, _kept(store, before, damaged), problem)
+    failed = _prune_queue(store.folder, before) or (_compact(store) if total else "")
     return Pruned(total, _kept(store, before, damaged),
-                  StoreError(f"{_count(total)} forgotten; {problem}") if problem else None)  # fmt: skip
+                  StoreError(f"{_count(total)} forgotten; {failed}") if failed else None)  # fmt: skip
 
 
 def _due(store: Store, before: float, damaged: list[StoreError]) -> Iterator[list[JobRecord]]:
@@ -298,9 +298,8 @@ def _prune_queue(folder: Path, before: float) -> str:
         finally:
             queue.close()
     except StoreError as error:
-        return (
-            f"the local engine has not forgotten those that it ran: {_cause(error)}; run supercloud store prune again"
-        )
+        return (f"the local engine has not forgotten those that it ran: {without_advice(error)}; run supercloud store "
+                "prune again")  # fmt: skip
     return ""
 
 
@@ -310,13 +309,8 @@ def _compact(store: Store) -> str:
         store.compact()
     except StoreError as error:
         return (f"their space in {store.folder / 'jobs.db'} is free for other jobs, but not given back to the disk: "
-                f"{_cause(error)}; that needs as much free space as the file has")  # fmt: skip
+                f"{without_advice(error)}; that needs as much free space as the file has")  # fmt: skip
     return ""
-
-
-def _cause(error: StoreError) -> str:
-    """The error, without what is true of one step only."""
-    return re.sub(r"(; free some space and repeat)?[,;] nothing was changed$", "", str(error))
 
 
 def _count(number: int) -> str:

@@ -113,6 +113,15 @@ class LocalEngine:
     def submit(self, submission: Submission) -> str:
         """Put it into the queue; the same submission again changes nothing. Its key for anything else is refused."""
         self._queue.refuse_another(submission)  # before its script takes the place of another job's
+        try:
+            self._write_files(submission)
+        except OSError as error:
+            raise EngineError(f"{error.filename or self.folder}: {error.strerror}") from None
+        ref = self._queue.add(submission)
+        wake(self.folder, self.idle)
+        return ref
+
+    def _write_files(self, submission: Submission) -> None:
         if submission.stdin:
             path = script_of(self.folder, submission.key)
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -121,9 +130,6 @@ class LocalEngine:
             temporary.replace(path)
         if "SUPERCLOUD_COMMIT" in submission.env:
             helper.install(Path(submission.env["SUPERCLOUD_COMMIT"]))
-        ref = self._queue.add(submission)
-        wake(self.folder, self.idle)
-        return ref
 
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
         """Those in the queue; a job that had a key before ``since`` is not the one that is looked for."""
