@@ -245,7 +245,7 @@ def prune(store: Store, before: float) -> Pruned:
         left = store.read(f"SELECT count(*) FROM jobs WHERE {_DUE}", (before,))[0][0]
         gone = f", and {_count(len(removed))} of those lost logs and results here" if removed else ""
         problem = StoreError(
-            f"{_count(total)} forgotten, {left:,} not{gone}: {without_advice(error)}; SQLite needs room for its journal "
+            f"{_count(total)} forgotten, {left:,} not{gone}: {without_advice(error)}; SQLite needs room for a journal "
             f"before it can remove anything: free some space on the disk of {store.folder}, then run supercloud store "
             "prune again"
         )
