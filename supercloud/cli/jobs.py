@@ -10,7 +10,7 @@ from .options import LARGEST, Json
 from .output import columns, note, result, result_json
 
 if TYPE_CHECKING:
-    from ..errors import SupercloudError
+    from ..errors import StoreError, SupercloudError
     from ..jobs.records import JobRecord
 
 EPILOG = "Example: supercloud jobs --live · next: supercloud logs 1"
@@ -37,7 +37,7 @@ def jobs(
 ) -> None:
     """List jobs on all engines, the newest first."""
     from ..errors import UnknownName
-    from ..jobs.states import State
+    from ..jobs.states import LIVE, State
     from ..jobs.store import default_store
 
     asked = {word.upper() for word in state or ()}
@@ -48,22 +48,23 @@ def jobs(
         _history(history, as_json)
         return
     problems: list[SupercloudError] = [store.unwritable] if store.unwritable else []
-    if any(record.state is not State.HELD for record in store.live()):
+    damaged: list[StoreError] = []
+    if store.has_any(LIVE - {State.HELD}):
         from ..jobs.reconcile import reconcile  # costs more than the list itself
 
         problems += reconcile(store)
     states = tuple(one for one in State if (not state or one in asked) and not (live and one.is_final))
-    records = store.select(states, limit, tenant=tenant, name=name)
+    records = store.select(states, limit, tenant=tenant, name=name, damaged=damaged)
     if as_json:
         result_json([_shown(record) for record in records])
     else:
         head = ("id", "name", "state", "try", "engine", "where", *(("hours", "kWh", "USD") if usage else ()), "reason")
         for line in columns([head, *(_row(record, usage) for record in records)] if records else ()):
             result(line)
-        if not records:
+        if not records and not damaged:
             some = " like that" if state or tenant or name or live else ""
             note(f"no jobs{some} · next: supercloud submit JOB --on SPEC")
-    for problem in problems:
+    for problem in dict.fromkeys(str(one) for one in (*problems, *damaged)):
         note(f"warning: {problem}")
 
 

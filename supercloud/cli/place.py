@@ -16,6 +16,7 @@ from .output import note, result, result_json
 if TYPE_CHECKING:
     from ..jobs.fleet import Cluster, Fleet
     from ..jobs.placement import Placement
+    from ..spec import JobSpec
 
 __all__ = ["Live", "On", "place", "where_of"]
 
@@ -52,6 +53,7 @@ def place(
             result(f"{answer.cluster}: {answer}" if isinstance(where, Fleet) else str(answer))
             for line in _explained(answer) if explain else ():
                 result(line)
+            _note_awaited(asked)
             note(f"next: supercloud submit {job} --on {on}")
         return
     if as_json:
@@ -62,6 +64,20 @@ def place(
         name = where.spec.name if isinstance(where, Fleet) else where.plan.name
         note(f"no pool of {name} can have it" + (" now" if live else ""))
     raise typer.Exit(2)
+
+
+def _note_awaited(job: JobSpec) -> None:
+    """Say which jobs it waits for are not there: it may be placed before they are submitted, not submitted itself."""
+    from ..errors import InputError, StoreError
+    from ..jobs.api import check_after
+
+    try:
+        check_after(job)
+    except InputError as error:
+        for finding in error.findings:
+            note(f"warning: {finding}")
+    except StoreError as error:
+        note(f"warning: whether the jobs it waits for are there is not known: {error}")
 
 
 def where_of(on: Path, live: bool) -> Cluster | Fleet:

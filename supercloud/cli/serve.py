@@ -65,7 +65,7 @@ def serve(
             return
         with lock(store.folder):
             broker = Broker(store, fleet, move_after=move_after, lost_after=lost_after,
-                            say=note if once else reporter.say)  # fmt: skip
+                            say=note, reporter=None if once else reporter)  # fmt: skip
             if once:
                 broker.step()
                 return
@@ -93,14 +93,15 @@ def _print_unit(name: str, on: Path, options: dict[str, str]) -> None:
     import os
     import sys
 
-    from ..jobs.broker.unit import unit
+    from ..jobs.broker.unit import environment_of, unit
     from ..jobs.database import state_folder
 
     words = [word for pair in options.items() for word in pair]
-    environment = {"SUPERCLOUD_STATE": str(state_folder().absolute()), "PYTHONUNBUFFERED": "1"}
-    passed_on = ("SUPERCLOUD_SECRETS", "SUPERCLOUD_CATALOG", "SUPERCLOUD_SLURM_ADDRESS", "SUPERCLOUD_PROXY",
-                 "KUBECONFIG", "PATH")  # fmt: skip
-    environment |= {key: os.environ[key] for key in passed_on if key in os.environ}
+    passed_on, secret = environment_of(os.environ)
+    environment = passed_on | {"SUPERCLOUD_STATE": str(state_folder().absolute()), "PYTHONUNBUFFERED": "1"}
     result(unit(name, [sys.executable, "-m", "supercloud", "serve", str(on.absolute()), *words], environment).rstrip())
+    if secret:
+        note(f"warning: {', '.join(secret)}: set here, but secret, and so not in the unit; write a line NAME=value for "
+             f"each to ~/.config/supercloud/serve-{name}.env, and run chmod 600 on it")  # fmt: skip
     note(f"next: supercloud serve {on} --unit > ~/.config/systemd/user/supercloud-{name}.service && "
          f"systemctl --user enable --now supercloud-{name}.service")  # fmt: skip

@@ -61,8 +61,13 @@ def store(
         note(f"next: supercloud store restore {file}")
     else:
         age = _age(older)
-        count = upkeep.prune(opened, time.time() - age)
-        result(f"{count} job{'' if count == 1 else 's'} forgotten")
+        pruned = upkeep.prune(opened, time.time() - age)
+        if pruned.problem is None:  # which says it, too
+            result(f"{pruned.forgotten:,} job{'' if pruned.forgotten == 1 else 's'} forgotten")
+        for line in pruned.kept:
+            result(line)
+        if pruned.problem:
+            raise pruned.problem
 
 
 def _age(text: str) -> float:

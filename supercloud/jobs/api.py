@@ -12,23 +12,25 @@ import os
 import re
 import secrets
 from collections.abc import Collection, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from ..catalog import Catalog
-from ..errors import EngineError, Finding, InputError, SpecError, UnknownName, nearest
+from ..errors import EngineError, Finding, InputError, SpecError, StoreError, nearest
 from ..plan.model import Plan
 from ..spec import JobSpec
 from ..spec.fleet import Connection
 from ..spec.tenant import Limits
 from . import support
 from .arguments import check_job_and_place
-from .database import state_folder
-from .engine import ChecksReach, Depends, Engine, Finds, TakesTokens, open_engine
+from .database import state_folder, without_advice
+from .engine import ChecksReach, Depends, Engine, Finds, TakesTokens, Unsure, open_engine
 from .epochs import launch_of
 from .fleet import Fleet
 from .futures import as_completed, wait
 from .handle import Job
+from .identity import digests_of, explain_other
 from .money import promise
 from .placement import Placement, place
 from .power import watts
@@ -39,11 +41,11 @@ from .remote import READING
 from .spending import spent
 from .stacks import reached
 from .states import State
-from .store import Store, default_store
+from .store import Store, default_store, has_store
 from .submission import Submission
 
-__all__ = ["Job", "as_completed", "default_store", "get", "jobs", "name_address", "open_engine", "prepare",
-           "reconcile", "submit", "wait"]  # fmt: skip
+__all__ = ["Job", "as_completed", "check_after", "default_store", "get", "jobs", "name_address", "open_engine",
+           "prepare", "reconcile", "submit", "wait"]  # fmt: skip
 
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -58,8 +60,20 @@ def prepare(
     of every pool when none can have the job.
     """
     check_job_and_place(job, plan, Plan, "prepare takes a job and a plan")
-    folder = store.folder if store else state_folder()
-    return _prepare(job, plan, _connection(engine, plan), "dry-run" if key is None else key, folder, catalog)
+    folder, connection = store.folder if store else state_folder(), _connection(engine, plan)
+    if job.after:
+        with Store(folder) if store is None and has_store(folder) else nullcontext(store) as opened:
+            referred(job, opened)
+            job = _awaited(job, connection, opened, ask=False) if opened else job
+    return _prepare(job, plan, connection, "dry-run" if key is None else key, folder, catalog)
+
+
+def check_after(job: JobSpec) -> None:
+    """Raise :class:`InputError` where a job waits for jobs that this user's store does not have; changes nothing."""
+    if job.after:
+        folder = state_folder()
+        with Store(folder) if has_store(folder) else nullcontext() as opened:
+            referred(job, opened)
 
 
 def submit(
@@ -95,7 +109,7 @@ def submit(
     name_address(connection, store.folder)
     if isinstance(opened := open_engine(connection, store.folder), ChecksReach):
         opened.check_reach()
-    known_there = _started_before(opened, key, store) if named else None
+    known_there = _started_before(opened, where.name, key, job.name, spec, store) if named else None
     ready = _awaited(job, connection, store)
     placement, submission = _prepare(ready, where, connection, key, store.folder, catalog)
     with in_hand(store, key):
@@ -107,10 +121,17 @@ def submit(
                 promised=promise(job, placement),
             )  # fmt: skip
             mine = new and store.begin(record.id)
-        if mine and known_there:
-            store.submitted(record.id, known_there)
-        elif mine:
-            hand_over(store, open_engine(connection, store.folder), record.id, submission)
+        try:
+            if mine and known_there:
+                store.submitted(record.id, known_there)
+            elif mine:
+                hand_over(store, open_engine(connection, store.folder), record.id, submission)
+        except (Unsure, StoreError) as error:  # whoever repeats it without its key has it twice
+            raise type(error)(
+                f"job {record.id} ({job.name}, key {key}) is recorded, and whether its engine has it is not known: "
+                f"{without_advice(error)}; do not submit it again: supercloud wait {record.id} finds out, and hands it "
+                "over if it was not taken"
+            ) from error
     return Job(store.get(record.id), store)
 
 
@@ -121,14 +142,19 @@ def name_address(connection: Connection, folder: Path) -> None:
         engine.name_address()
 
 
-def _started_before(engine: Engine, key: str, store: Store) -> str | None:
+def _started_before(engine: Engine, cluster: str, key: str, name: str, spec: str, store: Store) -> str | None:
     """What an engine calls a job of this key that it got before a copy was put in the place of the store; None where it
-    finds none.
+    finds none. Raises :class:`InputError` where that job is another one, or may be.
     """
     restored = store.restored()
     if restored is None or not isinstance(engine, Finds):
         return None
-    return engine.find([key], restored.since).get(key)
+    ref = engine.find([key], restored.since).get(key)
+    if ref is not None:
+        digest = digests_of(engine, [ref], restored.since).get(ref)
+        if problem := explain_other(cluster, ref, key, digest, repr(name), spec):
+            raise InputError(problem)
+    return ref
 
 
 def _holdable(job: JobSpec, fleet: Fleet, key: str, store: Store) -> list[int]:
@@ -139,14 +165,14 @@ def _holdable(job: JobSpec, fleet: Fleet, key: str, store: Store) -> list[int]:
 
     _check_key(key)
     support.check(job)
-    awaited = [referred(name, store).id for name in job.after]  # what a name means is decided now, and once
+    awaited = [require_completable(record).id for record in referred(job, store)]  # decided now, and once
     connected = tuple(cluster for cluster in fleet.clusters if cluster.member.connect)
     if not connected:
         raise InputError(f"no cluster of {fleet.spec.name} says how it is reached",
                          [Finding("fleet-connect", "error", "clusters", "none has 'connect'",
                                   "write connect: {engine: slurm, via: ssh:HOST}, or take --engine")])  # fmt: skip
     limits = next((item.limits for item in fleet.spec.tenants if item.name == job.tenant), Limits())
-    mine = sum(record.tenant == job.tenant and record.fleet == fleet.spec.name for record in store.live()) \
+    mine = sum(record.tenant == job.tenant and record.fleet == fleet.spec.name for record in store.live(damaged=[])) \
         if limits.submitted is not None else 0  # fmt: skip
     if limits.submitted is not None and mine >= limits.submitted:
         raise InputError(f"tenant {job.tenant} has {mine} jobs in {fleet.spec.name} that run or wait, it may have "
@@ -173,12 +199,19 @@ def _unreachable(job: JobSpec, fleet: Fleet) -> Iterator[Finding]:
                           "connect: {engine: slurm, via: ssh:HOST}, or leave out place.clusters")  # fmt: skip
 
 
-def referred(name: str, store: Store) -> JobRecord:
-    """The job that ``after`` means: by its number, its key, or its name (then the last one of that name)."""
-    found = store.named(name)
-    if found is None:
-        raise UnknownName("job", name, [record.name for record in store.select(limit=50)])
-    return require_completable(found)
+def referred(job: JobSpec, store: Store | None) -> list[JobRecord]:
+    """The jobs that ``after`` means: by number, by key, or by name (then the last one of that name).
+
+    Raises :class:`InputError` with all that are not there; without a store none is.
+    """
+    found = [store.named(name) if store else None for name in job.after]
+    known = store.names() if store and None in found else []
+    findings = [Finding("job-after", "error", f"after[{index}]", f"no job is called {name!r}, by number, key or name",
+                        nearest(name, known) or "submit that job first")
+                for index, name in enumerate(job.after) if found[index] is None]  # fmt: skip
+    if findings:
+        raise InputError(f"job {job.name!r} waits for jobs that the store does not have", findings)
+    return [record for record in found if record is not None]
 
 
 def require_completable(found: JobRecord) -> JobRecord:
@@ -189,14 +222,17 @@ def require_completable(found: JobRecord) -> JobRecord:
     return found
 
 
-def _awaited(job: JobSpec, connection: Connection, store: Store) -> JobSpec:
-    """The job with what its engine calls the jobs it waits for; those that have completed are left out."""
+def _awaited(job: JobSpec, connection: Connection, store: Store, ask: bool = True) -> JobSpec:
+    """The job with what its engine calls the jobs it waits for; those that have completed are left out.
+
+    Their engines are asked how those are, unless ``ask`` is False.
+    """
     if not job.after:
         return job
-    meant = {name: record.id for name in job.after if (record := store.named(name))}
-    reconcile(store, meant.values())
-    awaited = [require_completable(store.get(meant[name])) if name in meant else referred(name, store)
-               for name in job.after]  # fmt: skip
+    meant = [record.id for record in referred(job, store)]
+    if ask:
+        reconcile(store, meant)
+    awaited = [require_completable(store.get(number)) for number in meant]
     open_ = [record for record in awaited if not record.state.is_final]
     engine = open_engine(connection, store.folder)
     for record in open_:

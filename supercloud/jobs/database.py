@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sqlite3
 import threading
 import time
@@ -21,7 +22,7 @@ from ..errors import StoreError
 from . import private
 from .filesystems import is_shared
 
-__all__ = ["Database", "StoreLocked", "checksum", "state_folder", "unchecked"]
+__all__ = ["Database", "StoreLocked", "checksum", "state_folder", "unchecked", "without_advice"]
 
 # Bytes: up to the first a file is checked whole whenever it is opened, up to the second after an end that was not
 # clean; beyond, ``serve`` and ``store check`` do it, for lists must come quickly.
@@ -181,7 +182,17 @@ class Database:
     def read(self, sql: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         """All rows of a query."""
         with self._lock, self._said():
-            return self._connection.execute(sql, values).fetchall()
+            try:
+                return self._connection.execute(sql, values).fetchall()
+            except sqlite3.OperationalError as error:
+                if "decode to UTF-8" not in str(error):
+                    raise
+            # a damaged text: read all the same, so that checksums tell whose it is and all other rows are seen
+            self._connection.text_factory = _decoded
+            try:
+                return self._connection.execute(sql, values).fetchall()
+            finally:
+                self._connection.text_factory = str
 
     def copy_to(self, path: Path) -> None:
         """Copy all of it into another file, as it is at one moment."""
@@ -208,6 +219,10 @@ class Database:
             raise kind(_sentence(self.path, error)) from error
 
 
+def _decoded(data: bytes) -> str:
+    return data.decode(errors="surrogateescape")
+
+
 def checksum(*values: object) -> int:
     """Of the columns of a row, as SQLite stores them."""
     return zlib.crc32(repr(values).encode(errors="surrogatepass"))
@@ -219,6 +234,11 @@ def unchecked(row: sqlite3.Row) -> dict[str, Any]:
     if checksum(*values) != expected:
         raise ValueError("its checksum is wrong")
     return dict(zip(row.keys(), values, strict=False))
+
+
+def without_advice(error: Exception) -> str:
+    """An error without what is true of a single step only: that it may be repeated, as nothing was changed."""
+    return re.sub(r"(; free some space and repeat)?[,;] nothing was changed$", "", str(error))
 
 
 def _statements(text: str) -> Iterator[str]:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:  # a list of jobs must come quickly: it opens engines, and pla
     from ..spec.fleet import Connection
     from .placed import Placement
 
-__all__ = ["ENGINES", "ChecksReach", "Depends", "Engine", "Finds", "KeepsResults", "Recalls", "StreamsLogs",
-           "TakesTokens", "Unsure", "engine_names", "open_engine"]  # fmt: skip
+__all__ = ["ENGINES", "CarriesDigests", "ChecksReach", "Depends", "Engine", "Finds", "KeepsResults", "Recalls",
+           "StreamsLogs", "TakesTokens", "Unsure", "engine_names", "open_engine"]  # fmt: skip
 
 ENGINES = {
     "fake": "supercloud.jobs.engines.fake:FakeEngine",
@@ -86,6 +86,16 @@ class Finds(Protocol):
 
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
         """For each key submitted after ``since`` its ref, None when it is certainly not there; left out: who knows."""
+
+
+@runtime_checkable
+class CarriesDigests(Protocol):
+    """An engine that keeps :attr:`Submission.spec` with its jobs."""
+
+    def digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
+        """For each job that :meth:`Finds.find` has found, the digest of the spec it was submitted for; left out: it
+        carries none, or the engine no longer says.
+        """
 
 
 @runtime_checkable

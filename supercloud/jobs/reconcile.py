@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..errors import EngineError, InputError, StoreError, SupercloudError
 from ..spec.fleet import Connection
 from .answers import valid_text
 from .engine import Engine, Finds, Unsure, open_engine
+from .identity import digests_of
 from .leases import has_run_out, renewed
 from .processes import ProcessId
 from .states import State
 from .store import JobRecord, Store
-from .submission import Status, Submission
+from .submission import Status, Submission, digest_of_spec
 
 __all__ = ["hand_over", "in_hand", "reconcile"]
 
@@ -29,9 +30,11 @@ def reconcile(
     """
     problems: list[SupercloudError] = []
     groups: dict[str, list[JobRecord]] = {}
-    for record in store.live() if only is None else store.among(only):
+    damaged: list[StoreError] = []
+    for record in store.live(damaged) if only is None else store.among(only, damaged):
         if not record.state.is_final and record.state is not State.HELD:  # those are the broker's
             groups.setdefault(record.connection, []).append(record)
+    problems += damaged
     for connection, records in groups.items():
         try:
             engine = open_engine(Connection.model_validate_json(connection), store.folder)
@@ -41,6 +44,12 @@ def reconcile(
             problems.append(error)
             if silent is not None and isinstance(error, EngineError):
                 silent[connection] = error
+        except OSError as error:  # of this machine: a full disk, no more processes
+            problem = EngineError(f"{_place(records[0])} is left out: {error.filename or 'this machine'}: "
+                                  f"{error.strerror or error}")  # fmt: skip
+            problems.append(problem)
+            if silent is not None:
+                silent[connection] = problem
         except Exception as error:  # a defect of an engine, or an answer that it does not check
             problem = EngineError(f"{_place(records[0])} is left out: its engine failed with {type(error).__name__}: "
                                   f"{valid_text(str(error))[:300]}; please report it")  # fmt: skip
@@ -75,7 +84,8 @@ def in_hand(store: Store, key: str) -> Iterator[None]:
 
 def hand_over(store: Store, engine: Engine, number: int, submission: Submission) -> None:
     """Submit a job that this process has recorded as SUBMITTING, and record what became of it."""
-    submission = replace(submission, recorded=store.get(number).recorded)
+    record = store.get(number)
+    submission = replace(submission, recorded=record.recorded, spec=digest_of_spec(record.spec))
     with contextlib.ExitStack() as broken_off:  # interrupted, or unsure: it will be looked for
         broken_off.callback(store.leave, number)
         try:
@@ -105,8 +115,7 @@ def _recover(store: Store, engine: Engine, records: Sequence[JobRecord]) -> list
     if not orphans:
         return problems
     asked = [record for record in orphans if record.state is not State.PENDING]
-    found = engine.find([record.engine_key for record in asked], min(record.recorded for record in asked)) \
-        if asked and isinstance(engine, Finds) else {}  # fmt: skip
+    found = _found(engine, asked) if asked else {}
     for record in orphans:
         ref = found.get(record.engine_key)
         if ref is not None:
@@ -122,6 +131,21 @@ def _recover(store: Store, engine: Engine, records: Sequence[JobRecord]) -> list
             said = "its submitter died, and this engine cannot say whether it has the job"
             store.observe({record.id: Status(State.UNKNOWN, reason=said)})
     return problems
+
+
+def _found(engine: Engine, records: Sequence[JobRecord]) -> Mapping[str, str | None]:
+    """What the engine has under the keys of jobs. A job that was submitted for another spec is not theirs: the engine
+    refuses to take the key again, or takes it for a second job.
+    """
+    if not isinstance(engine, Finds):
+        return {}
+    since = min(record.recorded for record in records)
+    found = engine.find([record.engine_key for record in records], since)
+    refs = [ref for ref in found.values() if ref is not None]
+    digests = digests_of(engine, refs, since)
+    wanted = {record.engine_key: digest_of_spec(record.spec) for record in records}
+    return {key: None if ref is not None and digests.get(ref, wanted[key]) != wanted[key] else ref
+            for key, ref in found.items()}  # fmt: skip
 
 
 def _refresh(store: Store, engine: Engine, records: Sequence[JobRecord]) -> None:

@@ -12,7 +12,7 @@ from .database import unchecked
 from .epochs import engine_key
 from .states import State
 
-__all__ = ["Event", "JobRecord"]
+__all__ = ["Event", "JobRecord", "unreadable"]
 
 
 @dataclass(frozen=True)
@@ -99,13 +99,16 @@ class JobRecord:
         """Where it is or was, as :class:`Placement` would say; read without it, because a list must come quickly."""
         if not self.placement or self.state is State.HELD:
             return f"fleet {self.fleet}"
-        at = json.loads(self.placement)
-        nodes, each = at["nodes"], at["accelerators_per_node"]
+        try:
+            at = json.loads(self.placement)
+            nodes, each, pool = at["nodes"], at["accelerators_per_node"], at["pool"]
+        except (ValueError, TypeError, LookupError):  # a newer version wrote it
+            return f"{self.cluster}: its placement cannot be read"
         several = nodes > 1
         what = f", {each} × {at.get('accelerator', 'accelerators')}{' each' if several else ''}" if each else ""
         level = at.get("near", {}).get("level")
         within = f", within one {level}" if level and several else ""
-        return f"{self.cluster}: {nodes} node{'s' if several else ''} of pool {at['pool']}{what}{within}"
+        return f"{self.cluster}: {nodes} node{'s' if several else ''} of pool {pool}{what}{within}"
 
     def seconds(self, now: float | None = None) -> float:
         """How long its present start has been running, or ran."""
@@ -130,6 +133,14 @@ def damaged(what: str, error: Exception) -> str:
     """What is said of a row that is not what was written."""
     return (f"{what} of the store is damaged ({error}); keep a copy, then supercloud store restore FILE: engines keep "
             "their jobs")  # fmt: skip
+
+
+def unreadable(record: JobRecord, error: Exception) -> StoreError:
+    """The error of a job whose texts this version cannot read, though they are what was written."""
+    said = " ".join(str(error).split())[:200]
+    end = f", or supercloud cancel {record.id} ends it" if record.state is State.HELD else ""
+    return StoreError(f"job {record.id} ({record.name}) of the store cannot be read, and stays {record.state}: {said}; "
+                      f"if a newer supercloud recorded it, update this one{end}")  # fmt: skip
 
 
 def _total(before: float | None, rate: float | None, time: float) -> float | None:

@@ -7,7 +7,7 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -24,7 +24,7 @@ from .schema import MIGRATIONS
 from .states import LIVE, State, may_follow
 from .submission import Status
 
-__all__ = ["Event", "GIVEN_BACK", "JobRecord", "Restored", "Store", "default_store"]
+__all__ = ["Event", "GIVEN_BACK", "JobRecord", "Restored", "Store", "default_store", "has_store", "records_of"]
 
 _LARGEST = 2**63 - 1  # number that SQLite keeps
 _NUMBER = re.compile(r"[0-9]{1,18}")  # of a job: below _LARGEST, and no digit but those that int() means
@@ -102,8 +102,11 @@ class Store:
         return JobRecord.of_row(rows[0]) if rows else None
 
     def select(self, states: Collection[State] = tuple(State), limit: int = -1, *, tenant: str | None = None,
-               name: str | None = None) -> list[JobRecord]:  # fmt: skip
-        """Jobs in one of these states, the newest first; of one tenant, or of one name."""
+               name: str | None = None, damaged: list[StoreError] | None = None) -> list[JobRecord]:  # fmt: skip
+        """Jobs in one of these states, the newest first; of one tenant, or of one name.
+
+        Of rows that cannot be read ``damaged`` gets the errors; without it, the first is raised.
+        """
         # literally, and in the order of the index over live jobs: SQLite sees only then that it may use it
         among = ", ".join(f"'{state}'" for state in State if state in states)
         terms = [f"state IN ({among})"] if len(set(states)) < len(State) else []
@@ -112,12 +115,12 @@ class Store:
         where = f"WHERE {' AND '.join(terms)}" if terms else ""
         values = (*(value for _, value in given), min(limit, _LARGEST))
         rows = self._database.read(f"SELECT * FROM jobs {where} ORDER BY id DESC LIMIT ?", values)
-        return [JobRecord.of_row(row) for row in rows]
+        return records_of(rows, damaged)
 
-    def among(self, numbers: Collection[int]) -> list[JobRecord]:
-        """Jobs with these ids."""
+    def among(self, numbers: Collection[int], damaged: list[StoreError] | None = None) -> list[JobRecord]:
+        """Jobs with these ids; ``damaged`` as in :meth:`select`."""
         sql = "SELECT * FROM jobs WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
-        return [JobRecord.of_row(row) for row in self._database.read(sql, (json.dumps(list(numbers)),))]
+        return records_of(self._database.read(sql, (json.dumps(list(numbers)),)), damaged)
 
     def named(self, name: str, before: int = _LARGEST) -> JobRecord | None:
         """The job a person means: by number, by key, or the last one of this name; of those with a number below."""
@@ -127,6 +130,11 @@ class Store:
             if rows := self._database.read(sql, (value, before)):
                 return JobRecord.of_row(rows[0])
         return None
+
+    def names(self, limit: int = 1000) -> list[str]:
+        """What the latest jobs are called: their names, keys and numbers."""
+        rows = self._database.read("SELECT id, name, key FROM jobs ORDER BY id DESC LIMIT ?", (limit,))
+        return [name for row in rows for name in (row["name"], row["key"], str(row["id"]))]
 
     def awaited(self, number: int) -> list[int]:
         """The jobs that must have completed before a job begins, where that has been decided."""
@@ -138,9 +146,14 @@ class Store:
         row = self._database.read("SELECT min(since) AS since, max(last) AS last FROM restores")[0]
         return None if row["since"] is None else Restored(row["since"], row["last"])
 
-    def live(self) -> list[JobRecord]:
-        """Jobs that have not ended, the oldest first."""
-        return self.select(LIVE)[::-1]
+    def has_any(self, states: Collection[State]) -> bool:
+        """Whether a job is in one of these states."""
+        among = ", ".join(f"'{state}'" for state in State if state in states)
+        return bool(self._database.read(f"SELECT 1 FROM jobs WHERE state IN ({among}) LIMIT 1"))
+
+    def live(self, damaged: list[StoreError] | None = None) -> list[JobRecord]:
+        """Jobs that have not ended, the oldest first; ``damaged`` as in :meth:`select`."""
+        return self.select(LIVE, damaged=damaged)[::-1]
 
     def dollars(self, tenant: str, since: float, now: float) -> float:
         """What the jobs of a tenant have cost, so far as prices are known: those that ended since, and what has not
@@ -326,6 +339,24 @@ class Store:
         record = self.get(number)
         with self.writing() as connection:
             self._note(connection, number, record.state, record.attempt, text)
+
+
+def records_of(rows: Sequence[sqlite3.Row], damaged: list[StoreError] | None) -> list[JobRecord]:
+    """What the rows say; of those that cannot be read ``damaged`` gets the errors, where it is given."""
+    records = []
+    for row in rows:
+        try:
+            records.append(JobRecord.of_row(row))
+        except StoreError as error:
+            if damaged is None:
+                raise
+            damaged.append(error)
+    return records
+
+
+def has_store(folder: Path) -> bool:
+    """Whether a folder has a store; opening one makes it."""
+    return (folder / "jobs.db").exists()
 
 
 def default_store() -> Store:

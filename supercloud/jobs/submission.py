@@ -6,13 +6,13 @@ import hashlib
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from ..errors import EngineError
 from .answers import LARGEST_COUNT, LAST_TIME, is_number, valid_text
 from .states import State
 
-__all__ = ["Status", "Submission"]
+__all__ = ["Status", "Submission", "digest_of_spec"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,9 @@ class Submission:
     """What else the engine needs to know."""
     recorded: float = 0.0
     """When its job was recorded, in seconds since 1970: a key that was freed is used again by another job."""
+    spec: str = ""
+    """Digest of what its user asked for (:func:`digest_of_spec`). The engine keeps it with the job, so that a store
+    which has lost the record can tell whether a job found by its key is the one that is asked for now."""
 
     @property
     def digest(self) -> str:
@@ -49,9 +52,15 @@ class Submission:
 
     @classmethod
     def of_json(cls, text: str) -> Submission:
-        """What :meth:`to_json` wrote."""
+        """What :meth:`to_json` wrote, in this version or another one; what is not known here is left out."""
         data = json.loads(text)
-        return cls(**data | {"argv": tuple(data["argv"])})
+        known = {item.name: data[item.name] for item in fields(cls) if item.name in data}
+        return cls(**known | {"argv": tuple(data["argv"])})
+
+
+def digest_of_spec(spec: str) -> str:
+    """What an engine keeps of a job's spec, as the store has it: short enough for a comment of Slurm."""
+    return hashlib.sha256(spec.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)

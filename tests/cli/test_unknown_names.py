@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from supercloud.catalog.reader import KINDS
+from supercloud.jobs.store import Store
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -30,3 +31,40 @@ def test_init_refuses_a_region_that_the_cloud_does_not_have(cli: Cli, tmp_path: 
     code, _, err = cli("init", file, "--machine", "p5.48xlarge", "--region", region)
     assert code == 2 and f"no region of aws is called {region!r}" in err and near in err
     assert not file.exists()
+
+
+AWAITING = "{name: train, command: ['true'], nodes: 1, after: [prepared, prepare, '77']}"
+CLUSTER = """
+name: pod
+site: {kind: onprem, location: stockholm}
+scheduler: {kind: slurm, version: "25.11"}
+pools: [{name: train, machine: dgx-h100, nodes: 1}]
+"""
+
+
+@pytest.mark.parametrize("words", [("place",), ("submit",), ("submit", "--dry-run"), ("submit", "--hold")])
+def test_jobs_to_wait_for_that_are_not_there_are_named_with_those_that_are_near(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("SUPERCLOUD_STATE", str(tmp_path / "state"))
+    (tmp_path / "job.yaml").write_text(AWAITING)
+    (tmp_path / "cluster.yaml").write_text(CLUSTER)
+    verb, *options = words
+    engine = ["--engine", "fake"] if verb == "submit" else []
+    call = (verb, tmp_path / "job.yaml", "--on", tmp_path / "cluster.yaml", *engine, *options)
+    if words != ("submit",):
+        code, _, err = cli(*call)
+        assert code == (0 if verb == "place" else 2) and err.count("no job is called") == 3, err
+        assert verb == "submit" or not (tmp_path / "state").exists(), "and nothing is written"
+    with Store(tmp_path / "state") as store:
+        store.record(key="prepare-7", name="prepare", spec="{}", fleet="f", held=True)
+    code, out, err = cli(*call)
+    if verb == "place":
+        assert code == 0 and "pool train" in out
+    else:
+        assert code == 2 and not out
+    for index, name in ((0, "prepared"), (2, "77")):
+        assert f"after[{index}]: no job is called {name!r}, by number, key or name" in err, err
+    assert "after[1]" not in err and "did you mean prepare" in err
+    with Store(tmp_path / "state") as store:
+        assert len(store.select()) == 1

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from supercloud.errors import EngineError, InputError, JobFailed, SpecError
+from supercloud.errors import EngineError, InputError, JobFailed, SpecError, StoreError
 from supercloud.jobs import api
+from supercloud.jobs.engine import Unsure
 from supercloud.jobs.engines.fake import FakeEngine
 from supercloud.jobs.states import State
 from supercloud.jobs.store import Store
@@ -118,3 +119,21 @@ def test_the_default_store_is_the_users(job: Make, plan: Plan) -> None:
     held = api.submit(job(), plan, engine="fake")
     assert api.get(held.id).key == held.key
     assert api.jobs(limit=1)[0].id == held.id
+
+
+@pytest.mark.parametrize(
+    "error, step", [(Unsure("timed out"), "before"), (StoreError("full, nothing was changed"), "after")]
+)
+def test_a_submission_of_which_nobody_knows_names_the_job_that_is_recorded(
+    job: Make, plan: Plan, store: Store, fake: FakeEngine, error: Exception, step: str
+) -> None:
+    def fails(point: str) -> None:
+        if point == step:
+            raise error
+
+    fake.at = fails
+    said = r"job 1 \(job, key k\) is recorded, and whether its engine has it is not known: (timed out|full); do not"
+    with pytest.raises(type(error), match=said):
+        submit(job(), plan, store, key="k")
+    fake.at = lambda point: None
+    assert submit(job(), plan, store, key="k").wait(60) is State.COMPLETED and fake.taken("k") == 1

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from jobs.broker.fleets import fleet, job
 
-from supercloud.errors import EngineError, StoreError
+from supercloud.errors import EngineError, InputError, StoreError
 from supercloud.jobs import api, database, upkeep
+from supercloud.jobs.broker.loop import Reporter
 from supercloud.jobs.broker.serve import Broker
+from supercloud.jobs.engine import Unsure
 from supercloud.jobs.engines.fake import FakeEngine
 from supercloud.jobs.fleet import Fleet
+from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.states import State
 from supercloud.jobs.store import Store
 from supercloud.plan.model import Plan
@@ -131,6 +139,66 @@ def test_a_key_used_after_the_backup_is_the_job_that_its_engine_has(tmp_path: Pa
         assert held.id > 2, "and its number is a new one"
 
 
+def strip_digests(here: Fleet, store: Store) -> None:
+    """As if an earlier version had submitted all jobs."""
+    engine = fake_of(here, store)
+    for path in engine.folder.glob("*.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"spec": ""}))
+
+
+@pytest.mark.parametrize("stripped", [False, True])
+def test_a_key_that_another_job_had_after_the_backup_is_not_that_job(
+    tmp_path: Path, plan: Plan, stripped: bool
+) -> None:
+    here = fleet({"a": 1})
+
+    def used(store: Store) -> None:
+        api.submit(job(1, name="before"), here, store=store, key="held")
+        Broker(store, here).step()
+        api.submit(job(1, name="before"), plan, engine="fake", store=store, key="direct")
+
+    with restored(tmp_path, used, lambda store: None) as store:
+        if stripped:
+            strip_digests(here, store)
+        why = "nothing says what it was submitted for" if stripped else "for something else .spec digest"
+        with pytest.raises(InputError, match=f"pod has job fake-direct under the key 'direct'.*{why}.*'now'"):
+            api.submit(job(1, name="now"), plan, engine="fake", store=store, key="direct")
+        assert store.by_key("direct") is None, "nothing is recorded"
+        held = api.submit(job(1, name="now"), here, store=store, key="held")
+        said: list[str] = []
+        broker = Broker(store, here, say=said.append)
+        assert broker.step() == broker.step() == 0
+        record = held.look()
+        assert record.state is State.HELD and record.ref is None
+        assert re.search(f"a has job fake-held under the key 'held'.*{why}.*job {held.id}.*another key", record.reason)
+        assert said == [f"warning: {record.reason}"] * 2
+        assert (fake_of(here, store).taken("held"), fake_of(here, store).taken("direct")) == (1, 1)
+
+
+def test_a_job_of_the_copy_without_a_digest_is_the_one_that_its_engine_has(tmp_path: Path) -> None:
+    here = fleet({"a": 1})
+
+    def before(store: Store) -> None:
+        api.submit(job(1), here, store=store, key="nightly")
+
+    with restored(tmp_path, lambda store: void(Broker(store, here).step()), before) as store:
+        strip_digests(here, store)
+        Broker(store, here).step()
+        assert store.get(1).ref == "fake-nightly" and fake_of(here, store).taken("nightly") == 1
+
+
+def test_a_crashed_submission_is_not_the_job_of_another_spec(tmp_path: Path, plan: Plan) -> None:
+    with Store(tmp_path) as store:
+        api.submit(job(1, name="other"), plan, engine="fake", store=store, key="k")
+        with store.writing() as database:  # as if the store had forgotten it, and a second submitter had died
+            database.execute("UPDATE jobs SET state = 'SUBMITTING', ref = NULL, spec = ?, owner = ''",
+                             (job(1, name="mine").model_dump_json(exclude_defaults=True),))  # fmt: skip
+        engine = api.open_engine(Connection(engine="fake"), store.folder)
+        assert isinstance(engine, FakeEngine)
+        reconcile(store)
+        assert engine.taken("k") == 2, "it is submitted itself"
+
+
 def test_a_job_whose_engine_cannot_say_is_held_until_it_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = fleet({"a": 1})
 
@@ -174,3 +242,131 @@ def test_a_cluster_that_is_down_after_a_restore_holds_up_no_new_job_of_the_other
 
 def void(value: object) -> None:
     pass
+
+
+def copy_of(folder: Path, to: Path) -> None:
+    """The files of a store as a process that was killed leaves them, with its write-ahead log."""
+    to.mkdir(mode=0o700)
+    for name in ("jobs.db", "jobs.db-wal"):
+        shutil.copy(folder / name, to / name)
+
+
+def killed_at(step: int, folder: Path, source: Path) -> bool:
+    """Restore in a child that is killed at a step of it, with no chance to tidy up; False where it came to its end."""
+    child = os.fork()
+    if child == 0:
+        left = step
+
+        def count(event: str, arguments: object) -> None:
+            nonlocal left
+            if event in ("os.link", "os.rename", "os.remove", "shutil.copyfile", "sqlite3.connect"):
+                left -= 1
+                if not left:
+                    os._exit(9)
+
+        sys.addaudithook(count)
+        try:
+            upkeep.restore(folder, source)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code in (0, 9)
+    return code == 9
+
+
+def keys(folder: Path) -> list[str]:
+    with Store(folder) as store:
+        return [record.key for record in store.select()]
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_restore_that_is_killed_leaves_the_old_store_or_the_new_one(tmp_path: Path, damaged: bool) -> None:
+    with Store(tmp_path / "whole") as store:
+        recorded(store, "a")
+        upkeep.back_up(store, tmp_path / "copy")
+    with Store(tmp_path / "whole") as store:  # its log has some of the pages, not all
+        recorded(store, "b")
+        copy_of(tmp_path / "whole", tmp_path / "left")
+    if damaged:
+        (tmp_path / "left/jobs.db").write_bytes(b"nonsense" * 2000)
+    old: list[str] | None = None if damaged else ["b", "a"]
+    step, seen = 1, []
+    while True:
+        folder = tmp_path / str(step)
+        shutil.copytree(tmp_path / "left", folder)
+        ended = not killed_at(step, folder, tmp_path / "copy")
+        try:
+            now = keys(folder)
+        except StoreError as error:
+            assert damaged and "damaged" in str(error), error
+            now = None
+        assert now in (old, ["a"]), f"killed at step {step}"
+        seen.append(now)
+        if ended:
+            break
+        upkeep.restore(folder, tmp_path / "copy")
+        assert keys(folder) == ["a"] and not list(folder.glob("*.new*"))
+        step += 1
+    assert seen[0] == old and seen[-1] == ["a"] and len(seen) > 8, "it was killed before and after"
+    assert sorted(seen, key=lambda one: one == ["a"]) == seen
+
+
+def test_what_is_restored_is_on_the_disk_before_it_takes_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Store(tmp_path / "state") as store:
+        recorded(store, "a")
+        upkeep.back_up(store, tmp_path / "copy")
+    steps: list[str] = []
+    sync, replace = os.fsync, Path.replace
+    monkeypatch.setattr(os, "fsync", lambda handle: void((steps.append(os.readlink(f"/proc/self/fd/{handle}")),
+                                                          sync(handle))))  # fmt: skip
+    monkeypatch.setattr(Path, "replace", lambda self, to: (steps.append("replace"), replace(self, to))[1])
+    monkeypatch.setattr(os, "link", lambda *names: refuse_links())
+    kept = upkeep.restore(tmp_path / "state", tmp_path / "copy")
+    assert kept and keys(tmp_path / "state") == ["a"]
+    at = steps.index("replace")
+    assert steps[at - 1].endswith(".new") and steps[at + 1] == str(tmp_path / "state")
+    assert str(kept) in steps[:at], "also where there are no links"
+
+
+def refuse_links() -> None:
+    raise PermissionError(1, "Operation not permitted")
+
+
+def test_one_outage_is_one_line_whichever_question_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, clock = fleet({"a": 2}), {"text": "connection refused"}
+
+    def refuse(self: object, *arguments: object) -> None:
+        raise (Unsure if "timed" in clock["text"] else EngineError)(clock["text"])
+
+    def before(store: Store) -> None:
+        api.submit(job(1, ["RUNNING"]), here, store=store, key="runs")
+        Broker(store, here).step()
+        api.submit(job(1, ["RUNNING"]), here, store=store, key="held")
+
+    with restored(tmp_path, lambda store: None, before) as store:
+        lines: list[str] = []
+        reporter = Reporter(lines.append)
+        broker = Broker(store, here, reporter=reporter)
+
+        def step() -> None:
+            broker.step()
+            reporter.end_step()
+
+        with monkeypatch.context() as down:
+            for name in ("poll", "find", "nodes", "submit"):
+                down.setattr(FakeEngine, name, refuse, raising=False)
+            step()
+            clock["text"] = "timed out after 12 s"
+            step()
+            clock["text"] = "timed out after 13 s"
+            step()
+            with store.writing() as database:  # nobody asks for it now: the clusters' nodes are the first question
+                database.execute("UPDATE jobs SET state = 'CANCELLED', ended = 1 WHERE key = 'runs'")
+            step()
+        step()
+        step()
+    told = [line.split(" ", 1)[1] for line in lines if "a: " in line and "job" not in line]
+    assert told == ["warning: a: connection refused", "over: a: connection refused"]

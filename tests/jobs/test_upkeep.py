@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import re
 import resource
 import sqlite3
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 
 from supercloud.errors import InputError, StoreError, SupercloudError
 from supercloud.jobs import upkeep
+from supercloud.jobs.broker import ledger
 from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.states import State
 from supercloud.jobs.store import Store
@@ -139,11 +141,11 @@ def test_old_jobs_are_forgotten_with_their_files(tmp_path: Path) -> None:
     (tmp_path / "slurm/k39").mkdir()
     (tmp_path / "slurm/k0").mkdir()
     with Store(tmp_path) as store:
-        assert upkeep.prune(store, 1e9 + 30) == 15
+        assert upkeep.prune(store, 1e9 + 30).forgotten == 15
         assert {record.key for record in store.select()} == {f"k{n}" for n in range(40) if n % 2 == 0 or n > 30}
         assert not store.history(2) and store.history(1)
         assert not store.by_key("k1")
-        assert upkeep.prune(store, time.time()) == 5 and len(store.live()) == 20
+        assert upkeep.prune(store, time.time()).forgotten == 5 and len(store.live()) == 20
     assert sorted(path.name for path in (tmp_path / "slurm").iterdir()) == ["k0"]
 
 
@@ -151,9 +153,70 @@ def test_what_a_held_job_waits_for_is_not_forgotten(tmp_path: Path) -> None:
     filled(tmp_path, 4)
     with Store(tmp_path) as store:
         held, _ = store.record(key="held", name="held", spec="{}", fleet="f", held=True, awaited=[2])
-        assert upkeep.prune(store, time.time()) == 1 and store.get(2).state is State.COMPLETED
+        pruned = upkeep.prune(store, time.time())
+        assert pruned.forgotten == 1 and store.get(2).state is State.COMPLETED
+        assert pruned.kept == ("1 job kept: a held job waits for each",)
         store.cancel_held(held.id)
-        assert upkeep.prune(store, time.time() + 60) == 2 and not store.read("SELECT * FROM awaited")
+        assert upkeep.prune(store, time.time() + 60).forgotten == 2 and not store.read("SELECT * FROM awaited")
+
+
+def test_a_start_that_was_given_up_and_may_still_run_is_not_forgotten(tmp_path: Path) -> None:
+    filled(tmp_path, 4)
+    with Store(tmp_path) as store:
+        with store.writing() as database:
+            database.execute("INSERT INTO abandoned (job, connection, ref) VALUES (2, '{}', 'ref-1')")
+        pruned = upkeep.prune(store, time.time())
+        assert pruned.forgotten == 1 and store.by_key("k1") and pruned.problem is None
+        (said,) = pruned.kept
+        assert said.startswith("1 job kept: a start of each was given up while its cluster was silent")
+        ledger.forget(store, ledger.abandoned(store)[0])
+        assert upkeep.prune(store, time.time()).forgotten == 1
+
+
+def test_a_damaged_row_is_kept_and_the_others_are_forgotten(tmp_path: Path) -> None:
+    filled(tmp_path, 6)
+    with contextlib.closing(sqlite3.connect(tmp_path / "jobs.db")) as other:
+        other.create_function("checksum", -1, lambda *values: 0)
+        other.execute("UPDATE jobs SET name = 'x' WHERE id = 4")
+        other.commit()
+    with Store(tmp_path) as store:
+        pruned = upkeep.prune(store, time.time())
+        assert pruned.forgotten == 2 and pruned.kept[0].startswith("1 job kept: job 4 of the store is damaged")
+
+
+def test_prune_on_a_full_disk_says_what_it_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upkeep, "_AT_ONCE", 4)
+    filled(tmp_path, 80)
+    for number in range(80):
+        (tmp_path / f"slurm/k{number}").mkdir(parents=True)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with Store(tmp_path) as store:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (80_000, before[1]))  # a part of the journal can be written
+        try:
+            pruned = upkeep.prune(store, time.time())
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        done, lost = pruned.forgotten, 80 - len(list((tmp_path / "slurm").iterdir()))
+        assert 0 < done < 40 and lost == done + 4 and len(store.select()) == 80 - done
+        assert re.match(f"{done} jobs forgotten, {40 - done} not, and 4 jobs of those lost logs and results here: .*"
+                        "the disk.*free some space.*store prune again", str(pruned.problem))  # fmt: skip
+        assert "nothing was changed" not in str(pruned.problem)
+        again = upkeep.prune(store, time.time())
+        assert (again.forgotten, again.problem) == (40 - done, None)
+
+
+def test_prune_that_cannot_give_space_back_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(tmp_path, 4)
+
+    def refuse(store: Store) -> None:
+        raise StoreError("jobs.db cannot grow: the disk is full; free some space and repeat, nothing was changed")
+
+    with Store(tmp_path) as store:
+        monkeypatch.setattr(Store, "compact", refuse)
+        pruned = upkeep.prune(store, time.time())
+        assert pruned.forgotten == 2 and len(store.select()) == 2
+        assert re.match("2 jobs forgotten; their space in .* not given back to the disk: .*is full; that needs",
+                        str(pruned.problem))  # fmt: skip
 
 
 def test_the_verb(tmp_path: Path) -> None:

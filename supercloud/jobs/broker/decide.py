@@ -13,8 +13,10 @@ from ..records import JobRecord
 from .limits import Holdings, over, with_more
 from .room import closed, only, taken
 
-__all__ = ["Hold", "Move", "Start", "decide", "moves"]
+__all__ = ["REFUSED", "Hold", "Move", "Start", "decide", "moves"]
 
+REFUSED = "every cluster that could have it refuses it now"
+"""Why a job is held of which nothing else is known; what its clusters said is in its record."""
 _IN_VAIN = 64  # jobs in a row without a place, after which those behind them are left for the next look
 
 
@@ -120,7 +122,7 @@ def _why_nowhere(job: JobSpec, fleet: Fleet, barred: Sequence[Cluster], now: flo
     wanted = job.place.clusters
     first = min(refusals, default=None, key=lambda refusal: (
         refusal.reason not in reasons, wanted != "any" and refusal.cluster not in wanted))  # fmt: skip
-    return str(first) if first else "every cluster that could have it refuses it now"
+    return str(first) if first else REFUSED
 
 
 def moves(

@@ -10,6 +10,7 @@ from ...errors import EngineError, SupercloudError
 from ...spec.fleet import Connection
 from ..engine import Finds, open_engine
 from ..fleet import Cluster, Watch
+from ..identity import digests_of
 from ..reconcile import reconcile
 from ..store import Store
 from . import ledger
@@ -21,7 +22,10 @@ __all__ = ["Answer", "look_at"]
 class Answer:
     """What one look at a connection gave."""
 
+    outage: SupercloudError | None = None
+    """Why one of the questions was not answered: one outage fails all that come after it."""
     problems: list[SupercloudError] = field(default_factory=list)
+    """What else is wrong, with single jobs or with the store."""
     silent: bool = False
     """Whether it did not answer the first question: no other was asked then."""
     seen: dict[str, Cluster | SupercloudError] = field(default_factory=dict)
@@ -30,6 +34,8 @@ class Answer:
     """The keys that were looked for; all of them where nothing can be looked for."""
     found: Mapping[str, str | None] = field(default_factory=dict)
     """What it calls the jobs of the keys that were looked for; None: certainly not there."""
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """Of what was found: the digest of the spec that each was submitted for, as far as it is known."""
 
 
 def look_at(
@@ -38,7 +44,8 @@ def look_at(
 ) -> Answer:  # fmt: skip
     """Ask everything of one connection: its jobs first, then its clusters; ``keys`` are looked for since a date."""
     failed: dict[str, EngineError] = {}
-    answer = Answer(reconcile(store, numbers, failed) if numbers else [])
+    problems = reconcile(store, numbers, failed) if numbers else []
+    answer = Answer(failed.get(connection), [problem for problem in problems if problem is not failed.get(connection)])
     if connection in failed:
         answer.silent = True
         return answer
@@ -49,12 +56,15 @@ def look_at(
             answer.seen[cluster.plan.name] = watch.look(cluster, engine, anew=True)
         except SupercloudError as error:
             answer.seen[cluster.plan.name] = error
+            answer.outage = answer.outage or error
     if keys:
         try:
-            answer.found = engine.find(keys, since) if isinstance(engine, Finds) else {}
+            found = engine.find(keys, since) if isinstance(engine, Finds) else {}
+            answer.digests = digests_of(engine, [ref for ref in found.values() if ref is not None], since)
+            answer.found = found
             answer.asked = keys
         except SupercloudError as error:
-            answer.problems.append(error)
+            answer.outage = answer.outage or error
     return answer
 
 

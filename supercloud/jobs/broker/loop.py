@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import signal
 import threading
 import traceback
@@ -33,13 +34,16 @@ class Stopped(BaseException):
 
 class Reporter:
     """Says lines with the time. A warning that is given again in the next step is the same outage: it is said once, and
-    that it is over.
+    that it is over. So are all warnings about one thing, whatever their words.
     """
 
     def __init__(self, write: Callable[[str], None]):
         self._write = write
         self._said: set[str] = set()
         self._now: set[str] = set()
+        self._open: dict[str, tuple[str, set[str]]] = {}
+        """By what they are about: the first warning of each outage, and all reasons that were given for it."""
+        self._kept: set[str] = set()
 
     def say(self, text: str, detail: str = "") -> None:
         """Something that happened; a warning where it begins with ``warning:``. Detail is said with what is said."""
@@ -48,6 +52,27 @@ class Reporter:
             self._now.add(text)
             if known:
                 return
+        self._print(text, detail)
+
+    def warn(self, text: str, about: str, vague: bool = False) -> None:
+        """A warning about something, such as a connection: while its outage lasts, only another reason is said again.
+
+        ``vague`` is for what gives none, as that nothing was answered in time. Numbers make no other reason.
+        """
+        self._kept.add(about)
+        reason = re.sub(r"\d+", "", text)
+        if about not in self._open:
+            self._open[about] = text, {reason}
+        elif vague or reason in self._open[about][1]:
+            return
+        self._open[about][1].add(reason)
+        self._print(text)
+
+    def keep(self, about: str) -> None:
+        """What was warned of goes on, as far as anybody knows."""
+        self._kept.add(about)
+
+    def _print(self, text: str, detail: str = "") -> None:
         stamp = datetime.now().astimezone().isoformat(timespec="seconds")
         for line in [*text.splitlines(), *detail.splitlines()]:
             self._write(f"{stamp} {line}")
@@ -57,6 +82,9 @@ class Reporter:
         for text in sorted(self._said - self._now):
             self.say(f"over: {text.removeprefix(_WARNING).splitlines()[0]}")
         self._said, self._now = self._now, set()
+        for about in [about for about in self._open if about not in self._kept]:
+            self._print(f"over: {self._open.pop(about)[0].removeprefix(_WARNING).splitlines()[0]}")
+        self._kept = set()
 
 
 def run(broker: Steps, every: float, reporter: Reporter, ended: threading.Event) -> None:

@@ -22,17 +22,27 @@ class Rediscovery:
         self._asked: dict[str, set[str]] = {}
         self._absent: dict[str, set[str]] = {}
         self._there: dict[str, dict[str, str]] = {}
+        self._digests: dict[str, dict[str, str]] = {}
 
     def questions(self, connection: str, held: Iterable[JobRecord]) -> list[str]:
         """Keys that a connection is to be asked for."""
         wanted = [_keys(record) for record in held if not self._has_said(connection, record)]
         return [key for keys in wanted[:_AT_ONCE] for key in keys]
 
-    def learn(self, connection: str, asked: Iterable[str], found: Mapping[str, str | None]) -> None:
-        """What a connection that was asked for keys answered; of those that are left out it cannot tell."""
-        self._asked.setdefault(connection, set()).update(asked)
-        self._absent.setdefault(connection, set()).update(key for key, ref in found.items() if ref is None)
-        self._there[connection] = {key: ref for key, ref in found.items() if ref is not None}
+    def learn(
+        self, connection: str, asked: Iterable[str], found: Mapping[str, str | None], digests: Mapping[str, str]
+    ) -> None:
+        """What a connection that was asked for keys answered; of those that are left out it cannot tell.
+
+        ``digests`` says for jobs that were found what they were submitted for.
+        """
+        asked, there = set(asked), {key: ref for key, ref in found.items() if ref is not None}
+        # what is there is asked for again: it is adopted, or whoever is in its way ends it
+        self._asked[connection] = (self._asked.get(connection, set()) | asked) - there.keys()
+        self._absent.setdefault(connection, set()).update(found.keys() - there.keys())
+        kept = {key: ref for key, ref in self._there.get(connection, {}).items() if key not in asked}
+        self._there[connection] = kept | there
+        self._digests[connection] = self._digests.get(connection, {}) | dict(digests)
 
     def latest(self, record: JobRecord) -> tuple[int, str, str] | None:
         """The latest start of a job that an engine has: launch, connection and what the engine calls it."""
@@ -40,12 +50,20 @@ class Rediscovery:
                   for key in _keys(record) if key in known]  # fmt: skip
         return max(starts, key=lambda start: start[0], default=None)
 
+    def digest(self, connection: str, ref: str) -> str | None:
+        """Which spec a job that was found was submitted for; None where it does not say."""
+        return self._digests[connection].get(ref)
+
+    def has_copy_known(self, record: JobRecord) -> bool:
+        """Whether a job is one that the copy had: its key was its own when the copy was made."""
+        return record.id <= self.restored.last
+
     def unsure(self, record: JobRecord, everywhere: Sequence[str], answered: Iterable[str]) -> list[str]:
         """Connections that have to say first that they have not got a job.
 
         Those are all where the copy has the job; those that answer where it was submitted since.
         """
-        asked = everywhere if record.id <= self.restored.last else answered
+        asked = everywhere if self.has_copy_known(record) else answered
         return [one for one in asked if not self._has_said(one, record)]
 
     def _has_said(self, connection: str, record: JobRecord) -> bool:
@@ -53,7 +71,7 @@ class Rediscovery:
         key had been used before: that it was looked for and not found is enough, or a scheduler without accounts, which
         never is certain of what is long over, would get no job any more.
         """
-        said = self._absent if record.id <= self.restored.last else self._asked
+        said = self._absent if self.has_copy_known(record) else self._asked
         return said.get(connection, set()).issuperset(_keys(record))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ...errors import EngineError, InputError, UnknownName
+from ...errors import EngineError, InputError, StoreError, SupercloudError, UnknownName
 from ...primitives.quantity import Duration
 from ...spec import JobSpec
 from ...spec.fleet import Connection
@@ -18,19 +18,21 @@ from ..bounded import LOOK
 from ..engine import Engine, Recalls, Unsure
 from ..epochs import engine_key
 from ..fleet import Cluster, Fleet, Sees, Watch
+from ..identity import explain_other
 from ..money import promise
 from ..placement import Placement, place
 from ..power import watts
 from ..reconcile import hand_over, in_hand
-from ..records import JobRecord
+from ..records import JobRecord, unreadable
 from ..spending import spent
 from ..states import State
 from ..store import GIVEN_BACK, Store
 from ..submission import Status
 from . import ledger
-from .decide import Hold, Move, Start, decide, moves
+from .decide import REFUSED, Hold, Move, Start, decide, moves
 from .limits import held_by, with_more
 from .looks import Answer, look_at
+from .loop import Reporter
 from .rediscovery import Rediscovery
 from .room import only, taken
 from .side_by_side import SideBySide
@@ -48,15 +50,18 @@ class Broker:
     def __init__(
         self, store: Store, fleet: Fleet, *, move_after: float = 60.0, lost_after: float | None = None,
         clock: Callable[[], float] = time.time, ticks: Callable[[], float] | None = None,
-        say: Callable[[str], None] = lambda text: None, patience: float = LOOK,
+        say: Callable[[str], None] = lambda text: None, patience: float = LOOK, reporter: Reporter | None = None,
     ):  # fmt: skip
         # dates go into the store; how long something lasts here is measured with a clock that no new date moves
-        self.store, self.clock, self.say = store, clock, say
+        self.store, self.clock, self.reporter = store, clock, reporter
+        self.say = reporter.say if reporter else say
         self.ticks = ticks or (time.monotonic if clock is time.time else clock)
         self.fleet = only(fleet, {cluster.plan.name for cluster in fleet.clusters if cluster.member.connect})
         self.move_after, self.lost_after = move_after, lost_after
         self.watch = Watch(keep=0.0, clock=clock)
         self.read: dict[int, JobSpec] = {}
+        self._placements: dict[int, str] = {}
+        """By job, as text: those that are known to be readable."""
         self.specs: dict[int, JobSpec] = {}
         self.avoid: dict[int, dict[str, float]] = {}
         self._avoiding = threading.Lock()  # around what jobs that are handed over side by side write to ``avoid``
@@ -70,16 +75,15 @@ class Broker:
     def step(self) -> int:
         """One look and what follows from it; returns how many jobs were given to an engine."""
         began = self.ticks()
-        answers, defects = self._ask(self.store.live())
+        answers, defects = self._ask(self.store.live(damaged=[]))
         view = self._look(answers, began)
         if self.lost_after is not None:
             self._give_up_silent()
         if self.rediscovery:
             self._adopt_all(self.rediscovery)
-        live = self.store.live()
+        live = self._live()
         view = self._in_use(view, live)
         mine = [record for record in live if record.fleet == self.fleet.spec.name]
-        self.read = {record.id: self.read.get(record.id) or _read(record) for record in mine}
         self.specs = {record.id: self._spec(record) for record in mine}
         held = [record for record in mine if record.state is State.HELD and self._is_known_absent(record, answers)
                 and self._may_begin(record)]  # fmt: skip
@@ -93,6 +97,8 @@ class Broker:
         visible = {cluster.plan.name for cluster in view.clusters}
         silent = [cluster for cluster in self.fleet.clusters if cluster.plan.name not in visible]
         for action in decide(view, order, self.specs, now, self._avoided(held, self.ticks()), have, silent):
+            if isinstance(action, Hold) and action.reason == REFUSED and action.record.reason:
+                continue
             if isinstance(action, Hold):
                 ledger.explain(self.store, action.record, action.reason)
             else:
@@ -109,6 +115,33 @@ class Broker:
         for defect in defects:
             raise defect
         return begun
+
+    def _live(self) -> list[JobRecord]:
+        """All jobs that have not ended and can be read; those that cannot are said, and stay as they are."""
+        damaged: list[StoreError] = []
+        live = self.store.live(damaged)
+        specs, placements = self.read, self._placements
+        self.read, self._placements, readable = {}, {}, []
+        for record in live:
+            try:
+                if record.fleet == self.fleet.spec.name:
+                    self.read[record.id] = specs.get(record.id) or _read(record)
+                if record.placement and placements.get(record.id) != record.placement:
+                    Placement.of_json(record.placement)
+                self._placements[record.id] = record.placement
+                readable.append(record)
+            except (ValueError, TypeError, LookupError, AttributeError) as error:
+                damaged.append(unreadable(record, error))
+        for problem in damaged:
+            self.say(f"warning: {problem}")
+        return readable
+
+    def _warn(self, text: str, about: str, vague: bool = False) -> None:
+        """Say something that lasts, as long as it does: see :meth:`Reporter.warn`."""
+        if self.reporter:
+            self.reporter.warn(f"warning: {text}", about, vague)
+        else:
+            self.say(f"warning: {text}")
 
     # -- seeing ------------------------------------------------------------------------------------------------------
 
@@ -141,8 +174,8 @@ class Broker:
             if kind != "look":
                 self.busy.add(connection)
             what = "to a look" if kind == "look" else "while it was given or asked for jobs"
-            self.say(f"warning: {', '.join(sorted(names))}: no answer within {self.side_by_side.patience:g} s {what}; "
-                     "others go on")  # fmt: skip
+            self._warn(f"{', '.join(sorted(names))}: no answer within {self.side_by_side.patience:g} s {what}; "
+                       "others go on", connection, vague=True)  # fmt: skip
         answers: dict[str, Answer] = {}
         defects: list[Exception] = []
         for connection, question in done.items():
@@ -151,10 +184,16 @@ class Broker:
             except Exception as error:  # a defect of an engine: others go on being served, and the service says it
                 defects.append(error)
         for connection, answer in answers.items():
+            if answer.outage:
+                names = {cluster.plan.name for cluster in clusters.get(connection, ())}
+                names |= {record.cluster for record in given[connection]}
+                self._warn(
+                    f"{', '.join(sorted(names))}: {answer.outage}", connection, isinstance(answer.outage, Unsure)
+                )
             for problem in answer.problems:
                 self.say(f"warning: {problem}")
             if self.rediscovery:
-                self.rediscovery.learn(connection, answer.asked, answer.found)
+                self.rediscovery.learn(connection, answer.asked, answer.found, answer.digests)
         return answers, defects
 
     def _is_mine(self, record: JobRecord) -> bool:
@@ -172,25 +211,32 @@ class Broker:
                 continue
             if _connection_of(cluster) not in self.busy:
                 self.silent.setdefault(name, began)
-            if found is not None:
-                self.say(f"warning: {name}: {found}")
+            if found is not None and answer and found is not answer.outage and str(found) != str(answer.outage):
+                self._warn(f"{name}: {found}", name)
         return replace(self.fleet, clusters=tuple(seen), spent=spent(self.store, self.fleet.spec.budgets, self.clock()))
 
     # -- after a restore ---------------------------------------------------------------------------------------------
 
     def _adopt_all(self, rediscovery: Rediscovery) -> None:
         """Take over what engines were given after the copy was made that is in the place of the store now."""
-        for record in self.store.live():
+        for record in self._live():
             if self._is_mine(record) and (start := rediscovery.latest(record)):
                 launch, connection, ref = start
                 cluster = next(one for one in self.fleet.clusters if _connection_of(one) == connection)
+                digest, known = rediscovery.digest(connection, ref), rediscovery.has_copy_known(record)
+                other = explain_other(cluster.plan.name, ref, engine_key(record.key, launch), digest,
+                                      f"job {record.id} ({record.name})", record.spec)  # fmt: skip
+                if other and (digest or not known):
+                    ledger.explain(self.store, record, other)
+                    self.say(f"warning: {other}")
+                    continue
                 try:
                     self._adopt(record, launch, cluster, ref)
                 except (EngineError, InputError) as error:
                     ledger.explain(self.store, record, f"{cluster.plan.name} has it as {ref}: {error}")
 
     def _adopt(self, record: JobRecord, launch: int, cluster: Cluster, ref: str) -> None:
-        job, name, connection = _read(record), cluster.plan.name, cluster.member.connect
+        job, name, connection = self.read[record.id], cluster.plan.name, cluster.member.connect
         assert connection is not None
         # where it lies nobody wrote down: it is counted as it would be placed now if all were free
         placement = place(job, only(self.fleet, [name]), now=self.clock(), advise=False)
@@ -266,6 +312,9 @@ class Broker:
         except InputError as error:
             self.store.observe({record.id: Status(State.FAILED, record.attempt, str(error))})
             return False
+        except StoreError as error:
+            self.say(f"warning: job {record.id} ({record.name}) waits for a job that cannot be read: {error}")
+            return False
         for before in awaited:
             if not before.state.is_final:
                 ledger.explain(self.store, record, f"it waits for job {before.id} ({before.name})")
@@ -295,7 +344,8 @@ class Broker:
             for connection, actions in starts.items()})  # fmt: skip
         for connection in late:
             name = starts[connection][0].placement.cluster
-            self.say(f"warning: {name}: a job is not taken within {self.side_by_side.patience:g} s; others go on")
+            self._warn(f"{name}: a job is not taken within {self.side_by_side.patience:g} s; others go on", connection,
+                       vague=True)  # fmt: skip
         return sum(question.result() for question in done.values())
 
     def _in_time(self, steps: Sequence[Callable[[], object]]) -> int:
@@ -324,22 +374,36 @@ class Broker:
                     return False
                 hand_over(self.store, engine, record.id, submission)
         except Unsure as error:
-            self.say(f"warning: job {record.id}: {error}")
+            self._warn(f"{placement.cluster}: job {record.id} may have been taken, and is looked for: {error}",
+                       _connection_of(cluster), vague=True)  # fmt: skip
             return False
-        except EngineError as error:
-            with self._avoiding:
-                self.avoid.setdefault(record.id, {})[placement.cluster] = now + _AVOID
-            ledger.explain(self.store, self.store.get(record.id), f"{placement.cluster}: {error}")
-            self.say(f"warning: job {record.id} is refused by {placement.cluster}: {error}")
+        except (EngineError, InputError) as error:
+            self._avoid(record, placement.cluster, str(error), now)
+            return False
+        except SupercloudError:  # of the store
+            raise
+        except Exception as error:  # a defect of an engine: the jobs behind this one go on
+            self._avoid(record, placement.cluster, f"its engine failed with {type(error).__name__}: {error}", now)
             return False
         self.say(f"job {record.id} ({record.name}) goes to {placement.cluster}: {placement}")
         return True
+
+    def _avoid(self, record: JobRecord, cluster: str, why: str, now: float) -> None:
+        """Try other clusters for some time."""
+        with self._avoiding:
+            self.avoid.setdefault(record.id, {})[cluster] = now + _AVOID
+        ledger.explain(self.store, self.store.get(record.id), f"{cluster}: {why}")
+        self._warn(f"job {record.id} is refused by {cluster}: {why}", f"job {record.id} on {cluster}")
 
     def _avoided(self, held: list[JobRecord], now: float) -> dict[int, set[str]]:
         with self._avoiding:
             self.avoid = {number: kept for number, names in self.avoid.items()
                           if (kept := {name: until for name, until in names.items() if until > now})}  # fmt: skip
             avoided = {number: set(names) for number, names in self.avoid.items()}
+        if self.reporter is not None:
+            for number, names in avoided.items():
+                for name in names:
+                    self.reporter.keep(f"job {number} on {name}")  # it is not asked again yet
         for record in held:
             if record.reason == GIVEN_BACK:  # where it waited in vain looks free as soon as it has left
                 avoided.setdefault(record.id, set()).add(record.cluster)
@@ -375,7 +439,7 @@ class Broker:
         """Jobs on clusters that have been silent for long go on elsewhere; their old copies are fenced off."""
         now = self.ticks()
         lost = {name for name, since in self.silent.items() if now - since >= (self.lost_after or 0.0)}
-        for record in self.store.live() if lost else ():
+        for record in self._live() if lost else ():
             if record.cluster in lost and record.fleet and record.ref is not None:
                 ledger.abandon(self.store, record, f"{record.cluster} has not answered for {self.lost_after:g} s")
 
@@ -386,5 +450,7 @@ def _connection_of(cluster: Cluster) -> str:
 
 
 def _read(record: JobRecord) -> JobSpec:
-    """What was asked for, without what the broker itself sees to."""
+    """What was asked for, without what the broker itself sees to. Raises :class:`ValueError` where this version cannot
+    read it.
+    """
     return JobSpec.model_validate_json(record.spec).model_copy(update={"after": ()})

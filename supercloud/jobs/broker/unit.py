@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 
-__all__ = ["unit"]
+__all__ = ["PASSED_ON", "PATHS", "SECRETS", "environment_of", "unit"]
+
+PATHS = ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AZURE_CONFIG_DIR", "CLOUDSDK_CONFIG", "CONDA_PREFIX",
+         "GOOGLE_APPLICATION_CREDENTIALS", "KUBECONFIG", "LD_LIBRARY_PATH", "PATH", "PULUMI_HOME", "PYTHONPATH",
+         "SLURM_CONF", "SSL_CERT_DIR", "SSL_CERT_FILE", "SUPERCLOUD_CATALOG", "SUPERCLOUD_SECRETS",
+         "VIRTUAL_ENV")  # fmt: skip
+"""Variables with files and folders that we, or the programs that we run, read: a service runs in another folder."""
+PASSED_ON = ("AWS_PROFILE", "AWS_REGION", "LANG", "LC_ALL", "PULUMI_BACKEND_URL", "SUPERCLOUD_ACCELERATORS",
+             "SUPERCLOUD_PROXY", "SUPERCLOUD_SLURM_ADDRESS", "TZ")  # fmt: skip
+"""Other variables that change what the broker does, or what jobs on this machine are given."""
+_ADDRESSES = ("PULUMI_BACKEND_URL", "SUPERCLOUD_PROXY", "SUPERCLOUD_SLURM_ADDRESS")
+SECRETS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "PULUMI_ACCESS_TOKEN",
+           "PULUMI_CONFIG_PASSPHRASE", "SLURM_JWT")  # fmt: skip
+"""Variables whose values no unit shows: everybody may read it (``systemctl show``)."""
 
 _UNIT = """\
 # ~/.config/systemd/user/supercloud-{name}.service
@@ -15,6 +29,8 @@ Description=supercloud broker of {name}
 
 [Service]
 Type=exec
+# secrets, a line NAME=value each; for its user only: chmod 600
+EnvironmentFile=-%h/.config/supercloud/serve-{name}.env
 {environment}ExecStart={command}
 Restart=on-failure
 RestartSec=10
@@ -24,6 +40,21 @@ UMask=0077
 [Install]
 WantedBy=default.target
 """
+
+
+def environment_of(variables: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """The variables of a terminal that its service needs too; and the names of those that are set and secret."""
+    passed = {name: variables[name] for name in PASSED_ON if name in variables}
+    for name in PATHS:
+        if name in variables:
+            passed[name] = os.pathsep.join(os.path.abspath(os.path.expanduser(path)) if path else ""
+                                           for path in variables[name].split(os.pathsep))  # fmt: skip
+    secret = [name for name in SECRETS if variables.get(name)]
+    for name in _ADDRESSES:
+        if "@" in passed.get(name, ""):  # a user and perhaps a password
+            del passed[name]
+            secret.append(name)
+    return passed, secret
 
 
 def unit(name: str, command: Sequence[str], environment: Mapping[str, str]) -> str:

@@ -64,7 +64,8 @@ class FakeEngine:
         with self._alone():
             taken = 1 + self.taken(submission.key)
             begin = time.time() + float(submission.settings.get("begin", 0))
-            self._write(submission.key, {"states": states, "attempt": 1, "taken": taken, "begin": begin})
+            self._write(submission.key, {"states": states, "attempt": 1, "taken": taken, "begin": begin,
+                                         "spec": submission.spec})  # fmt: skip
         self.submissions += 1
         self.at("after")
         return f"fake-{submission.key}"
@@ -72,6 +73,11 @@ class FakeEngine:
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
         """Which of them were taken."""
         return {key: f"fake-{key}" if self._file(key).exists() else None for key in keys}
+
+    def digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
+        """Of those that were submitted with one."""
+        known = {ref: self._read(ref.removeprefix("fake-")).get("spec") for ref in refs}
+        return {ref: str(digest) for ref, digest in known.items() if digest}
 
     def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:
         """The next state of each."""

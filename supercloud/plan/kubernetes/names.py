@@ -12,7 +12,7 @@ from ...spec.scheduler import KubernetesScheduler
 from ..model import Level, Locality, Plan, PoolPlan
 
 __all__ = ["ACCELERATOR", "CHANNEL", "DIGEST", "HOSTNAME", "JOB", "KEY", "MANAGED_BY", "NAME", "OBJECT", "POOL",
-           "PRODUCT", "QUEUE", "SECRETS", "STARTS", "TASK", "TIME_LIMIT", "Topology", "attachment_of",
+           "PRODUCT", "QUEUE", "SECRETS", "SPEC", "STARTS", "TASK", "TIME_LIMIT", "Topology", "attachment_of",
            "channel_claim_of", "claim_of", "cluster_queue_of", "domain_of", "flavor_of", "level_label", "namespace_of",
            "priority_class_of", "queue_of", "resource_of", "scheduling_class_of", "settings_of", "topology_of",
            "whole_topology_of"]  # fmt: skip
@@ -40,6 +40,8 @@ KEY = "supercloud.dev/key"
 """Annotation: the idempotency key the job was submitted with."""
 DIGEST = "supercloud.dev/digest"
 """Annotation: which submission the object was made for, as another job may have the same key later."""
+SPEC = "supercloud.dev/spec-digest"
+"""Annotation: which job spec was asked for, whoever submitted it and when."""
 NAME = "supercloud.dev/name"
 """Annotation: what its user calls the job."""
 TIME_LIMIT = "supercloud.dev/time-limit"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
@@ -16,9 +17,11 @@ from pathlib import Path
 import pytest
 from jobs.waiting import end_everything, eventually
 
+import supercloud
 from supercloud.errors import EngineError, StoreError
 from supercloud.jobs.broker.loop import Reporter, run
-from supercloud.jobs.broker.unit import unit
+from supercloud.jobs.broker.unit import PASSED_ON, PATHS, SECRETS, environment_of, unit
+from supercloud.jobs.engines.local.engine import _PASSED_ON
 
 FLEET = "name: company\nclusters: [{spec: own.yaml, connect: {engine: local}}]\n"
 CLUSTER = """\
@@ -79,6 +82,21 @@ def test_warnings_of_one_engine_do_not_hide_those_of_another() -> None:
         "over: a is silent"]  # fmt: skip
 
 
+def test_what_lasts_is_one_outage_whatever_words_tell_of_it() -> None:
+    lines: list[str] = []
+    reporter = Reporter(lines.append)
+
+    def warned(*warnings: tuple[str, bool]) -> Callable[[], object]:
+        return lambda: [reporter.warn(f"warning: a: {text}", "a", vague) for text, vague in warnings]
+
+    hangs, refused, refused_later = ("no answer in 30 s", True), ("refused, try 1", False), ("refused, try 2", False)
+    steps = [warned(hangs), warned(hangs, hangs), warned(hangs, refused), warned(refused_later, hangs),
+             lambda: reporter.keep("a"), int, int, warned(refused)]  # fmt: skip
+    assert told(*steps, reporter=reporter, lines=lines) == [
+        "warning: a: no answer in 30 s", "warning: a: refused, try 1", "over: a: no answer in 30 s",
+        "warning: a: refused, try 1"]  # fmt: skip
+
+
 @pytest.mark.parametrize("error", [KeyError("jobs"), TypeError("odd"), EngineError("odd"), OSError(28, "full")])
 def test_it_goes_on_after_any_error(error: Exception) -> None:
     lines = told(raising(error), raising(error), int)
@@ -125,14 +143,64 @@ def test_the_unit_is_one_that_systemd_takes(tmp_path: Path) -> None:
     for name, text in (("fleet", FLEET), ("own", CLUSTER)):
         (folder / f"{name}.yaml").write_text(text)
     command = [sys.executable, "-m", "supercloud", "serve", str(folder / "fleet.yaml"), "--unit", "--every", "2"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    env = {**os.environ, "SUPERCLOUD_PROXY": "http://proxy:3128", "SLURM_JWT": "hidden"}
+    done = subprocess.run(command, capture_output=True, text=True, env=env)
     assert done.returncode == 0, done.stderr
     path = tmp_path / "supercloud-company.service"
     path.write_text(done.stdout)
     verified = subprocess.run(["systemd-analyze", "verify", str(path)], capture_output=True, text=True,
                               env={**os.environ, "SYSTEMD_LOG_LEVEL": "warning"})  # fmt: skip
     assert verified.returncode == 0 and not verified.stderr, verified.stderr
+    assert "Environment=SUPERCLOUD_PROXY=http://proxy:3128" in done.stdout
+    assert "EnvironmentFile=-%h/.config/supercloud/serve-company.env" in done.stdout
+    assert "hidden" not in done.stdout + done.stderr and "warning: SLURM_JWT: set here, but secret" in done.stderr
     assert "--every 2.0" in done.stdout and "100%% $$HOME" in done.stdout
+
+
+# set by systemd itself, by the engine for a job or for a helper, or of one session only
+NOT_OF_A_SERVICE = {
+    "HOME", "LOGNAME", "SHELL", "USER", "XDG_RUNTIME_DIR", "TMPDIR", "RANK", "NO_COLOR", "KUBERNETES_SERVICE_HOST",
+    "SUPERCLOUD_CHECKPOINT", "SUPERCLOUD_EPOCH", "SUPERCLOUD_JOB_KEY", "SUPERCLOUD_RESULT", "SUPERCLOUD_STATE",
+    "XDG_STATE_HOME", "SUPERCLOUD_READING", "SUPERCLOUD_CALL", "SUPERCLOUD_RESULT_LOG",
+}  # fmt: skip
+
+
+def variables_read() -> set[str]:
+    """All variables that the code reads: what it asks ``os.environ`` for, by name or by a constant of any module."""
+    texts = [path.read_text() for path in Path(supercloud.__file__).parent.rglob("*.py")]
+    trees = [ast.parse(text) for text in texts if "environ" in text]
+    constants: dict[str, set[str]] = {}
+    for tree in trees:
+        for node in tree.body:
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant | ast.Tuple):
+                values = {part.value for part in ast.walk(node.value) if isinstance(part, ast.Constant)}
+                for target in node.targets:
+                    if isinstance(target, ast.Name):
+                        constants.setdefault(target.id, set()).update(map(str, values))
+    asked: list[ast.expr] = []
+    for node in (node for tree in trees for node in ast.walk(tree)):
+        if isinstance(node, ast.Call) and node.args and ast.unparse(node.func).startswith("os.environ."):
+            asked.append(node.args[0])
+        elif isinstance(node, ast.Subscript) and ast.unparse(node.value) == "os.environ":
+            asked.append(node.slice)
+        elif isinstance(node, ast.Compare) and ast.unparse(node.comparators[0]) == "os.environ":
+            asked.append(node.left)
+    found = {expression.value for expression in asked if isinstance(expression, ast.Constant)}
+    names = {expression.id for expression in asked if isinstance(expression, ast.Name)}
+    return {str(one) for one in found}.union(*(constants.get(name, set()) for name in names - {"name"}), _PASSED_ON)
+
+
+def test_the_unit_has_every_variable_that_the_code_reads_and_no_secret() -> None:
+    read = {name for name in variables_read() if re.fullmatch(r"[A-Z][A-Z_]+", name)}
+    assert {"SUPERCLOUD_PROXY", "SUPERCLOUD_SECRETS", "SUPERCLOUD_ACCELERATORS", "SLURM_JWT", "KUBECONFIG"} <= read
+    unknown = read - {*PASSED_ON, *PATHS, *SECRETS} - NOT_OF_A_SERVICE
+    assert not unknown, f"{unknown}: are they of the service, or not? say so"
+    given = {name: f"here/{name.lower()}" for name in (*PASSED_ON, *PATHS, *SECRETS)}
+    passed, secret = environment_of(given | {"SUPERCLOUD_PROXY": "me:pass@proxy:3128", "PATH": "/bin:own"})
+    assert passed["PATH"] == f"/bin:{os.getcwd()}/own" and passed["KUBECONFIG"] == f"{os.getcwd()}/here/kubeconfig"
+    assert passed["AWS_PROFILE"] == "here/aws_profile" and set(secret) == {*SECRETS, "SUPERCLOUD_PROXY"}
+    assert not set(secret) & set(passed)
+    assert environment_of({"SUPERCLOUD_PROXY": "http://proxy:3128"}) == ({"SUPERCLOUD_PROXY": "http://proxy:3128"}, [])
 
 
 def test_words_of_a_unit_are_what_systemd_reads() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from jobs.test_bounded import serving
 from supercloud.errors import EngineError
 from supercloud.jobs import api
 from supercloud.jobs.broker import ledger
+from supercloud.jobs.broker.loop import Reporter
 from supercloud.jobs.broker.serve import Broker
 from supercloud.jobs.broker.side_by_side import SideBySide
 from supercloud.jobs.engines.fake import FakeEngine
@@ -22,6 +24,7 @@ from supercloud.jobs.placed import Placement
 from supercloud.jobs.states import State
 from supercloud.jobs.store import Store
 from supercloud.jobs.submission import Submission
+from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection, FleetSpec
 
 PATIENCE = 0.3
@@ -148,3 +151,24 @@ def test_an_error_is_that_of_who_asked() -> None:
     done, _ = SideBySide().ask("look", {"a": fails})
     with pytest.raises(EngineError, match="no"):
         done["a"].result()
+
+
+def test_a_job_that_its_engine_cannot_prepare_keeps_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = fleet({"a": 2})
+    with Store(tmp_path) as store:
+        odd, fine = (api.submit(job(1, name=name), here, store=store) for name in ("odd", "fine"))
+        prepare = FakeEngine.prepare
+
+        def fails(self: FakeEngine, job: JobSpec, placement: Placement, key: str) -> Submission:
+            if job.name == "odd":
+                raise TypeError("a defect")
+            return prepare(self, job, placement, key)
+
+        monkeypatch.setattr(FakeEngine, "prepare", fails)
+        lines: list[str] = []
+        broker = Broker(store, here, reporter=(reporter := Reporter(lines.append)))
+        for _ in range(3):
+            broker.step()
+            reporter.end_step()
+        assert fine.look().ref and odd.look().state is State.HELD and "TypeError: a defect" in odd.record.reason
+        assert sum("is refused" in line for line in lines) == 1, lines

@@ -17,13 +17,13 @@ from typing import IO
 import pytest
 from jobs.waiting import end_everything, eventually
 
-from supercloud.jobs.engine import Engine, Finds, Recalls, StreamsLogs, open_engine
+from supercloud.jobs.engine import CarriesDigests, Engine, Finds, Recalls, StreamsLogs, open_engine
 from supercloud.jobs.engines.fake import FakeEngine
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.runner import Answer
 from supercloud.jobs.placement import Placement
 from supercloud.jobs.states import State
-from supercloud.jobs.submission import Status
+from supercloud.jobs.submission import Status, digest_of_spec
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 
@@ -187,6 +187,16 @@ def test_a_key_finds_its_job(engine: Engine, key: str) -> None:
     assert answers["other"] is None
     again = answers[key] or submitted(engine, "fine", key)  # found, or safe to repeat
     assert list(engine.poll([again])) == [again]
+
+
+def test_a_job_says_which_spec_it_was_submitted_for(engine: Engine, key: str) -> None:
+    assert isinstance(engine, Finds) and isinstance(engine, CarriesDigests)
+    digest, since = digest_of_spec("{}"), time.time() - 10
+    told = replace(engine.prepare(a_job(engine, "fine"), AT, key), spec=digest)
+    untold = replace(engine.prepare(a_job(engine, "fine"), AT, f"{key}b"), spec="")
+    refs = [engine.submit(told), engine.submit(untold)]
+    assert list(engine.find([key, f"{key}b"], since).values()) == refs
+    assert engine.digests(refs, since) == {refs[0]: digest}
 
 
 def test_logs_are_read_from_where_one_is(engine: Engine, key: str) -> None:

@@ -146,6 +146,7 @@ def test_a_key_is_looked_up_where_it_was_sent(engine: KubernetesEngine, server: 
     assert engine.find(["k", "other"], 2e9 - 10) == {"k": ref, "other": None}
     server.objects.clear()
     assert engine.find(["k"], 2e9 - 10) == {"k": None}, "it would still be there, even if it had ended"
+    assert engine.find(["k"], 2e9 + 7200) == {}, "the date was set back: nobody knows how long ago that was"
     assert engine.find(["k"], 2e9 - 30 * 86400) == {}, "it may have ended and been cleaned up: who knows"
 
 

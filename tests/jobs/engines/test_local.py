@@ -262,7 +262,10 @@ def test_real_accelerators_are_leased(job: Make, plan: Plan, store: Store, monke
 
 def test_a_queue_takes_a_key_once(tmp_path: Path) -> None:
     queue = Queue(tmp_path)
-    assert queue.add(Submission("k", ("x",))) == queue.add(Submission("k", ("y",))) == "1"
+    assert queue.add(Submission("k", ("x",))) == queue.add(Submission("k", ("x",))) == "1"
+    for other in (Submission("k", ("y",)), Submission("k", ("x",), recorded=1.0)):
+        with pytest.raises(EngineError, match="the key 'k' belongs to job 1 of this machine"):
+            queue.add(other)
     assert queue.waiting(9)[0].submission.argv == ("x",)
     queue.close()
 

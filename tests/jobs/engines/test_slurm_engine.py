@@ -84,6 +84,8 @@ def test_looking_for_a_key(tmp_path: Path) -> None:
     off, nothing = Answer(1, "", "Slurm accounting storage is disabled"), Answer(0, "")
     assert engine(tmp_path, squeue=nothing, sacct=accounts).find([key, other], long_ago) == {key: "1", other: None}
     assert engine(tmp_path, squeue=queue, sacct=nothing).find([key, other], now) == {key: "1", other: None}
+    set_back = engine(tmp_path, squeue=queue, sacct=nothing).find([key, other], now + 7200)
+    assert set_back == {key: "1"}, "how long ago the other was submitted nobody knows"
     for age, left, answers in ((300, now, {key: "1", other: None}), (300, long_ago, {key: "1"}),
                                (90, now - 60, {key: "1"})):  # fmt: skip
         settings = Answer(0, f"MaxJobCount             = 10000\nMinJobAge               = {age} sec\n")

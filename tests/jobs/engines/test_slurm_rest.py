@@ -23,6 +23,7 @@ from supercloud.jobs.engines.slurm import bodies, commands, rest, tokens
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.placement import Placement
 from supercloud.jobs.states import State
+from supercloud.jobs.submission import digest_of_spec
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 
@@ -231,6 +232,15 @@ def test_a_job_is_taken_found_seen_and_ended(engine: SlurmEngine, job: Make) -> 
     engine.cancel("99")
     assert engine.poll([ref])[ref].state is State.CANCELLED
     assert engine.read_log("k", 0) == b""
+
+
+def test_jobs_say_which_spec_they_were_submitted_for(engine: SlurmEngine, job: Make) -> None:
+    digest = digest_of_spec("{}")
+    ref = engine.submit(replace(engine.prepare(job(), AT, "k"), spec=digest))
+    Server.accounted = [{"job_id": 50, "user": pwd.getpwuid(os.getuid()).pw_name, "state": {"current": ["COMPLETED"]},
+                         "submit_line": f"sbatch --comment=supercloud:older:{digest[::-1]}"}]  # fmt: skip
+    assert engine.find(["k"], time.time()) == {"k": ref}
+    assert engine.digests([ref, "50", "51"], time.time()) == {ref: digest, "50": digest[::-1]}
 
 
 def test_jobs_of_other_users_are_never_taken_for_ours(engine: SlurmEngine, job: Make) -> None:

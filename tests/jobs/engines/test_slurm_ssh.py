@@ -127,7 +127,7 @@ def test_a_key_that_prune_has_freed_never_shows_the_result_of_the_job_before(
     there = Connection(engine="slurm", via="ssh:login")
     first = api.submit(job(["monday"]), plan, engine=there, key="nightly", store=store)
     store.observe({first.id: Status(State.COMPLETED, 1, "", 0, 1.0, 2.0)})
-    assert prune(store, before=3.0) == 1
+    assert prune(store, before=3.0).forgotten == 1
     for command in ("tuesday", "monday"):
         with pytest.raises(EngineError, match="belongs to Slurm job 41"):
             api.submit(job([command]), plan, engine=there, key="nightly", store=store)

@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from ....catalog import Catalog
 from ....errors import EngineError
-from ....plan.kubernetes.names import DIGEST, JOB
+from ....plan.kubernetes.names import DIGEST, JOB, SPEC
 from ....spec import JobSpec
 from ....spec.fleet import Connection
 from ...answers import understood
@@ -41,6 +41,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 _AT_ONCE = 8  # tasks of an array that are created at one time
+_SKEW = 300.0  # seconds by which clocks differ at most; further ahead, the date here was set back
 _NAMED = 100  # jobs that one list asks for by name
 _DELETED = Status(State.CANCELLED, reason="it was deleted")
 
@@ -89,7 +90,7 @@ class KubernetesEngine:
         meta = body["metadata"]
         word, kind = by_api(body["apiVersion"])
         ref = Ref(word, meta["namespace"], meta["name"], int(time.time()), int(submission.settings.get("array", 0)))
-        meta.setdefault("annotations", {})[DIGEST] = submission.digest
+        meta.setdefault("annotations", {}).update({DIGEST: submission.digest, SPEC: submission.spec})
         self._notes.write(submission.key, ref, submission.digest)
         path = kind.path(ref.namespace)
         bodies = [task(copy.deepcopy(body), number, name) for number, name in ref.each()] if ref.tasks else [body]
@@ -130,9 +131,15 @@ class KubernetesEngine:
             there = self._there(ref) if ref else None
             if ref and there and _digest(there) == (self._notes.digest(key) or _digest(there)):
                 found[key] = str(ref.since(_created(there)))
-            elif ref is None or time.time() - since < KEPT:  # it would still be there, even if it had ended
+            elif ref is None or -_SKEW < time.time() - since < KEPT:  # it would still be there, even if it had ended
                 found[key] = None
         return found
+
+    @_understood
+    def digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
+        """From the annotations of the objects."""
+        found = {text: self._there(ref) for text in refs if (ref := Ref.parse(text))}
+        return {text: digest for text, there in found.items() if there and (digest := _annotation(there, SPEC))}
 
     def _there(self, ref: Ref) -> Json | None:
         """The last of its objects that is made, if it is."""
@@ -265,14 +272,18 @@ def _objects(text: str) -> Iterator[tuple[str, str]]:
 def _together(ref: Ref, known: Mapping[str, Status]) -> Status | None:
     """The status of a job from those of its objects. One that is gone so early was deleted: nothing else ends it."""
     tasks = [known[name] for name in ref.objects if name in known]
-    if len(tasks) < len(ref.objects) and time.time() - ref.created < KEPT:
+    if len(tasks) < len(ref.objects) and -_SKEW < time.time() - ref.created < KEPT:
         tasks += [_DELETED] * (len(ref.objects) - len(tasks))
     return combined(tasks, max(1, ref.tasks))
 
 
 def _digest(there: Json) -> str:
     """Which submission an object was made for."""
-    return str((there["metadata"].get("annotations") or {}).get(DIGEST, ""))
+    return _annotation(there, DIGEST)
+
+
+def _annotation(there: Json, name: str) -> str:
+    return str((there["metadata"].get("annotations") or {}).get(name, ""))
 
 
 def _created(there: Json) -> int:

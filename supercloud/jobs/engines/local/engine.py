@@ -111,7 +111,17 @@ class LocalEngine:
         return Submission(key, argv, job.script or "", env, settings)
 
     def submit(self, submission: Submission) -> str:
-        """Put it into the queue; the same key again changes nothing."""
+        """Put it into the queue; the same submission again changes nothing. Its key for anything else is refused."""
+        self._queue.refuse_another(submission)  # before its script takes the place of another job's
+        try:
+            self._write_files(submission)
+        except OSError as error:
+            raise EngineError(f"{error.filename or self.folder}: {error.strerror}") from None
+        ref = self._queue.add(submission)
+        wake(self.folder, self.idle)
+        return ref
+
+    def _write_files(self, submission: Submission) -> None:
         if submission.stdin:
             path = script_of(self.folder, submission.key)
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -120,13 +130,15 @@ class LocalEngine:
             temporary.replace(path)
         if "SUPERCLOUD_COMMIT" in submission.env:
             helper.install(Path(submission.env["SUPERCLOUD_COMMIT"]))
-        ref = self._queue.add(submission)
-        wake(self.folder, self.idle)
-        return ref
 
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
-        """Whether it is there or not, a submission may be repeated: the queue takes each key once."""
-        return dict.fromkeys(keys)
+        """Those in the queue; a job that had a key before ``since`` is not the one that is looked for."""
+        known = {key: self._queue.find(key) for key in keys}
+        return {key: found.ref if found and not 0 < found.recorded < since else None for key, found in known.items()}
+
+    def digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
+        """From the submissions in the queue."""
+        return self._queue.digests(refs)
 
     def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:
         """How jobs are. Where some have not ended, an agent is seen to."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sqlite3
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ....errors import EngineError
 from ...combining import combined
 from ...database import Database
 from ...private import make_folder
@@ -16,7 +18,7 @@ from ...processes import boot
 from ...states import State
 from ...submission import Status, Submission
 
-__all__ = ["Queue", "Task", "members"]
+__all__ = ["Known", "Queue", "Task", "members"]
 
 _MIGRATIONS = (
     """
@@ -103,10 +105,24 @@ class Task:
         return float(self.submission.settings.get(name) or 0)
 
 
+@dataclass(frozen=True)
+class Known:
+    """What the queue has under a key."""
+
+    ref: str
+    submission: Submission
+    recorded: float
+    """When its job was recorded, in seconds since 1970; 0 where nobody wrote it down."""
+
+
 def members(ref: str) -> list[int]:
     """The numbers of the tasks that a ref stands for: one, or as many as an array has."""
     first, _, count = ref.partition("/")
     return list(range(int(first), int(first) + int(count or 1))) if first.isdigit() and (count or "1").isdigit() else []
+
+
+def _shown(submission: Submission) -> str:
+    return repr(shlex.join(submission.argv)[:80])
 
 
 class Queue:
@@ -124,7 +140,10 @@ class Queue:
     # -- for those who submit ----------------------------------------------------------------------------------------
 
     def add(self, submission: Submission) -> str:
-        """Put a job in, an array as many times as it has tasks; with a key that is there already, just its ref."""
+        """Put a job in, an array as many times as it has tasks; one that is there already just has its ref.
+
+        Raises :class:`EngineError` where another job has the key.
+        """
         count = int(submission.settings.get("array") or 0)
         keys = [f"{submission.key}[{index}]" for index in range(count)] if count else [submission.key]
         text, priority = submission.to_json(), submission.settings.get("priority", 0)
@@ -133,6 +152,7 @@ class Queue:
         now, later = time.time(), float(submission.settings.get("begin") or 0)
         begin, reason = (now + later, "it is to begin later") if later else (0.0, "")
         with self.writing() as connection:
+            self.refuse_another(submission)
             connection.executemany(
                 "INSERT OR IGNORE INTO tasks (key, submission, priority, state, queued, after, begin, reason)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -140,6 +160,32 @@ class Queue:
             )
             row = connection.execute("SELECT ref FROM tasks WHERE key = ?", (keys[0],)).fetchone()
             return f"{row['ref']}/{count}" if count else str(row["ref"])
+
+    def find(self, key: str) -> Known | None:
+        """The job of a key; None where there is none."""
+        rows = self._database.read("SELECT ref, submission FROM tasks WHERE key IN (?, ?)", (key, f"{key}[0]"))
+        if not rows:
+            return None
+        submission = Submission.of_json(rows[0]["submission"])
+        count = submission.settings.get("array")
+        return Known(f"{rows[0]['ref']}/{count}" if count else str(rows[0]["ref"]), submission, submission.recorded)
+
+    def refuse_another(self, submission: Submission) -> None:
+        """Raise :class:`EngineError` where the key of a submission belongs to another job."""
+        known = self.find(submission.key)
+        if known and known.submission.digest != submission.digest:
+            raise EngineError(
+                f"the key {submission.key!r} belongs to job {known.ref} of this machine, submitted for another "
+                f"job or with other arguments ({_shown(known.submission)}, not {_shown(submission)}); take another key"
+            )
+
+    def digests(self, refs: Sequence[str]) -> dict[str, str]:
+        """For each job the digest of its spec; those without one are left out."""
+        first = {numbers[0]: ref for ref in refs if (numbers := members(ref))}
+        rows = self._database.read("SELECT ref, submission FROM tasks WHERE ref IN (SELECT value FROM json_each(?))",
+                                   (json.dumps(list(first)),))  # fmt: skip
+        found = {first[row["ref"]]: Submission.of_json(row["submission"]).spec for row in rows}
+        return {ref: digest for ref, digest in found.items() if digest}
 
     def statuses(self, refs: Sequence[str]) -> dict[str, Status]:
         """How jobs are."""
@@ -221,7 +267,15 @@ class Queue:
         return not self._database.read("SELECT 1 FROM tasks WHERE state IN ('QUEUED', 'RUNNING') LIMIT 1")
 
     def _tasks(self, where: str) -> list[Task]:
-        return [Task.of_row(row) for row in self._database.read(f"SELECT * FROM tasks WHERE {where}")]
+        tasks = []
+        for row in self._database.read(f"SELECT * FROM tasks WHERE {where}"):
+            try:
+                tasks.append(Task.of_row(row))
+            except (ValueError, TypeError, LookupError) as error:  # damaged: the others go on
+                if row["state"] == State.QUEUED:
+                    self.end(row["ref"], State.FAILED, f"its entry in the queue cannot be read ({error!r:.80}); submit "
+                             "it again with another key", None)  # fmt: skip
+        return tasks
 
     def begin(self, ref: int, slots: Sequence[int], simulated: bool) -> None:
         """Write down that a job is about to be started on these accelerators."""

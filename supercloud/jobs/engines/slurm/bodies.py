@@ -6,7 +6,6 @@ an error, never left out.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -17,9 +16,9 @@ from ...submission import Status
 from . import older
 from .commands import COMMENT
 from .nodes import NOT_FOR_NODES, accelerators, condition
-from .texts import status_of
+from .texts import marked, status_of
 
-__all__ = ["accounted", "id_of", "is_of", "is_ours", "keys", "nodes", "queued", "submission", "waiting"]
+__all__ = ["accounted", "digests", "id_of", "is_of", "is_ours", "keys", "nodes", "queued", "submission", "waiting"]
 
 
 def _number(value: int) -> dict[str, Any]:
@@ -152,15 +151,24 @@ def accounted(jobs: Iterable[Mapping[str, Any]]) -> dict[str, list[Status]]:
 
 
 def keys(jobs: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Key -> id, the first of a key."""
+    """Key -> id, the latest of a key."""
     found: dict[str, str] = {}
+    for number, key, _ in _comments(jobs):
+        found[key] = max(found.get(key, number), number, key=int)
+    return found
+
+
+def digests(jobs: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Id -> digest of the job's spec; jobs without one are left out."""
+    return {number: digest for number, _, digest in _comments(jobs) if digest}
+
+
+def _comments(jobs: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
     for job in jobs:
         comment = job.get("comment")
         said = comment.get("job") if isinstance(comment, Mapping) and "job" in comment else _plain(comment)
-        match = re.search(re.escape(COMMENT) + r"([A-Za-z0-9._-]+)", f"{said or ''} {job.get('submit_line') or ''}")
-        if match:
-            found.setdefault(match[1], id_of(job))
-    return found
+        if found := marked(f"{said or ''} {job.get('submit_line') or ''}"):
+            yield id_of(job), *found
 
 
 def nodes(items: Iterable[Mapping[str, Any]]) -> Iterator[NodeState]:

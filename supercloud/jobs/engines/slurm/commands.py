@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from ....spec import JobSpec
     from ...placed import Placement
 
-__all__ = ["COMMENT", "SETTINGS", "cancel", "found_in_accounting", "in_accounting", "in_queue", "recall", "sbatch"]
+__all__ = ["COMMENT", "SETTINGS", "cancel", "found_in_accounting", "in_accounting", "in_queue", "recall", "sbatch",
+           "with_digest"]  # fmt: skip
 
 COMMENT = "supercloud:"
-"""What a job's comment begins with; its key follows, and finds it again."""
+"""What a job's comment begins with. Its key follows, and finds it again; after a colon comes the digest of its spec."""
 
 # How long Slurm may look for nodes under few switches: as good as for ever where the job insists (the cluster's
 # max_switch_wait is the real limit), else no longer than an idle leaf is worth.
@@ -36,6 +37,12 @@ SETTINGS = ("scontrol", "show", "config")
 def sbatch(job: JobSpec, placement: Placement, key: str, log: str) -> tuple[str, ...]:
     """The submission. The script comes on standard input."""
     return ("sbatch", *_options(job, placement, key, log))
+
+
+def with_digest(argv: Sequence[str], key: str, digest: str) -> tuple[str, ...]:
+    """A submission whose comment says the digest of the job's spec, too."""
+    comment = f"--comment={COMMENT}{key}"
+    return tuple(f"{comment}:{digest}" if word == comment and digest else word for word in argv)
 
 
 def _options(job: JobSpec, at: Placement, key: str, log: str) -> Iterator[str]:

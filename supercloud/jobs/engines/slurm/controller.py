@@ -33,6 +33,11 @@ class Controller(Protocol):
     def older_keys(self, seconds: int) -> Mapping[str, str] | None:
         """The same from the accounts of the last seconds; None where nobody keeps any."""
 
+    def digests(self, seconds: int) -> Mapping[str, str]:
+        """Id -> digest of the spec, of the jobs in the queue and, where somebody keeps any, in the accounts of the last
+        seconds; jobs that carry none are left out.
+        """
+
     def remembers(self) -> float:
         """Seconds for which the controller certainly lists a job that has ended."""
 
@@ -76,6 +81,12 @@ class Commands:
         """From comments and submission lines in the accounts."""
         answer = self.runner.run(commands.found_in_accounting(seconds))
         return texts.found(answer.out) if answer.code == 0 else None
+
+    def digests(self, seconds: int) -> Mapping[str, str]:
+        """From the same comments and submission lines."""
+        answer = self.runner.run(commands.found_in_accounting(seconds))
+        older = texts.digests(answer.out) if answer.code == 0 else {}
+        return older | texts.digests(self._ask(commands.in_queue()).out)
 
     def remembers(self) -> float:
         """MinJobAge, less a minute for what is on its way."""

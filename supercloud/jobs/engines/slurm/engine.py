@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from .rest import Rest
 
 __all__ = ["SlurmEngine"]
+
+
+_SKEW = 60.0  # seconds by which clocks that are kept right may differ
 
 
 class SlurmEngine:
@@ -75,7 +79,8 @@ class SlurmEngine:
 
     def submit(self, submission: Submission) -> str:
         """Hand it over; should this process be killed meanwhile, ``find`` says that it may still be on its way."""
-        answer = self.spool.submit(submission)
+        argv = commands.with_digest(submission.argv, submission.key, submission.spec)
+        answer = self.spool.submit(replace(submission, argv=argv))
         ref = texts.submitted(answer.out)
         if answer.code == 0 and ref:
             return _ref(ref, submission)
@@ -96,11 +101,17 @@ class SlurmEngine:
             # what the controller has forgotten is in the accounts; without any, a job that it does not list was never
             # submitted only if it could not have forgotten it
             age = time.time() - since
-            older = self.controller.older_keys(int(age) + 3600)
-            certain = older is not None or age < self.controller.remembers()
+            older = self.controller.older_keys(max(0, int(age)) + 3600)
+            # where the date was set back since, nobody knows how long ago it was submitted
+            certain = age > -_SKEW and (older is not None or age < self.controller.remembers())
             refs = {key: ref for key, ref in (older or {}).items() if ref not in before} | refs
         self.spool.forget([key for key in settled if key not in refs and certain])
         return {key: refs.get(key) for key in settled if key in refs or certain}
+
+    def digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
+        """From the comments of the jobs, in the queue and in the accounts."""
+        known = self.controller.digests(max(0, int(time.time() - since)) + 3600)
+        return {ref: known[number] for ref in refs if (number := _parts(ref)[0]) in known}
 
     def _written_down(self, keys: Sequence[str], since: float) -> tuple[dict[str, str], set[str]]:
         """Key -> id of what sbatch answered, and the ids of jobs that had one of these keys before ``since``."""

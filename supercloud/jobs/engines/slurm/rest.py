@@ -143,6 +143,15 @@ class Rest:
 
     def older_keys(self, seconds: int) -> Mapping[str, str] | None:
         """From comments and submission lines in the accounts; None where they do not answer."""
+        older = self._older_jobs(seconds)
+        return None if older is None else bodies.keys(older)
+
+    def digests(self, seconds: int) -> Mapping[str, str]:
+        """From the same comments and submission lines."""
+        return bodies.digests(self._older_jobs(seconds) or ()) | bodies.digests(self._jobs())
+
+    def _older_jobs(self, seconds: int) -> list[dict[str, Any]] | None:
+        """The user's jobs in the accounts; None where they do not answer."""
         since = int(time.time()) - seconds
         try:
             # v0.0.38 reads times as sbatch does, and by start_time it leaves out what the database has no start of yet
@@ -154,7 +163,7 @@ class Rest:
             _NOTHING not in f"{error.get('error')} {error.get('description')}" for error in answer.get("errors") or ()
         ):
             return None  # v0.0.38 answers 200 with an error where the database does not answer
-        return bodies.keys(self._of_user(answer["jobs"]))
+        return self._of_user(answer["jobs"])
 
     def remembers(self) -> float:
         """Not at all: the service does not show MinJobAge."""

@@ -12,7 +12,7 @@ from ...submission import Status
 from .commands import COMMENT
 from .reasons import sentence
 
-__all__ = ["accounted", "found", "min_job_age", "queued", "status_of", "submitted"]
+__all__ = ["accounted", "digests", "found", "marked", "min_job_age", "queued", "status_of", "submitted"]
 
 # Every state of every release; what is not here is UNKNOWN.
 _QUEUED = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT",
@@ -91,15 +91,30 @@ def min_job_age(text: str) -> float:
 
 
 def found(text: str) -> dict[str, str]:
-    """Key -> id, from any of the listings that hold comments or submission lines; the first id of a key counts."""
+    """Key -> id, from any of the listings that hold comments or submission lines; the latest job of a key counts."""
     refs: dict[str, str] = {}
+    for number, key, _ in _comments(text):
+        refs[key] = max(refs.get(key, number), number, key=int)
+    return refs
+
+
+def digests(text: str) -> dict[str, str]:
+    """Id -> digest of the job's spec, from the same listings; jobs without one are left out."""
+    return {number: digest for number, _, digest in _comments(text) if digest}
+
+
+def marked(text: str) -> tuple[str, str] | None:
+    """Key and digest in a comment or a submission line; the digest is empty where there is none."""
+    match = re.search(re.escape(COMMENT) + r"([A-Za-z0-9._-]+)(?::([0-9a-f]{16}))?", text)
+    return (match[1], match[2] or "") if match else None
+
+
+def _comments(text: str) -> Iterator[tuple[str, str, str]]:
     for line in lines_of(text, "Slurm"):
         ref, _, rest = line.partition("|")
-        match = re.search(re.escape(COMMENT) + r"([A-Za-z0-9._-]+)", rest)
         number = ref.strip().partition("_")[0]
-        if _is_id(number) and match:
-            refs.setdefault(match[1], number)
-    return refs
+        if _is_id(number) and (said := marked(rest)):
+            yield number, *said
 
 
 def status_of(state: str, reason: str, code: str, start: str, end: str, attempt: int) -> Status:
