@@ -14,6 +14,7 @@ from ...topology import TopologyError, torus
 from ..cabling.parts import Parts
 from ..model import FabricPlan, PoolPlan, SwitchTier
 from ..problems import Problems
+from .port_owners import check_ports_taken_once
 from .roles import adapter_of, role_of
 from .services import Others, services_of
 from .wiring import build, rack_nodes, with_room
@@ -38,6 +39,7 @@ def fabrics_of(
                 problems.unknown(f"pools[{index}].fabrics[{position}]", UnknownName("fabric", name, declared))
     for index, fabric in enumerate(spec.fabrics):
         _joins(spec, index, fabric, problems)
+    check_ports_taken_once(spec, pools, problems)
     built: dict[int, FabricPlan] = {}
     # the management network joins everything else that has a plug for it, so it is built last
     for index in sorted(range(len(spec.fabrics)), key=lambda item: role_of(spec.fabrics[item]) == "management"):
