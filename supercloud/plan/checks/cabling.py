@@ -52,13 +52,14 @@ def cable_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             sides = ((table.one_set, table.one, table.one_port), (table.other_set, table.other, table.other_port))
             ends = [(table.devices[int(of[worst])], int(device[worst]), int(port[worst])) for of, device, port in sides]
             known = joining(fabric, declared, ends[0][0], ends[1][0], ends[0][2], ends[1][2])
+            speed = ends[0][0].speed or fabric.speed
             if not known:  # not a question of length
                 cages = " and ".join(f"{item.forms[port] or 'a cage of unknown form'} of {item.model}"
                                      for item, _, port in ends)  # fmt: skip
                 yield Finding(
                     "cable-unknown", "warning", f"{path}.cabling.media",
                     f"{int(short.sum())} of {table.count} links of {fabric.name} have no cable: the catalog knows no "
-                    f"{' and no '.join(media)} that joins {cages} at {fabric.speed}",
+                    f"{' and no '.join(media)} that joins {cages} at {speed}",
                     "allow another kind, or put the cable into a catalog overlay",
                 )  # fmt: skip
                 continue
@@ -67,7 +68,7 @@ def cable_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             yield Finding(
                 "cable-reach", "error", f"{path}.cabling.media",
                 f"{int(short.sum())} of {table.count} links of {fabric.name} are further than {', '.join(media)} goes "
-                f"({reach} at {fabric.speed}): the longest is {table.length[worst]:.1f} m, from {labels}",
+                f"({reach} at {speed}): the longest is {table.length[worst]:.1f} m, from {labels}",
                 "allow a kind that reaches further, or move the racks of switches nearer",
             )  # fmt: skip
 
@@ -143,7 +144,7 @@ def cable_named(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             reach = cable.lengths[-1] if cable.lengths else cable.reach
             problem = (
                 f"{cable.name} does not join {cages[0]} of {near.model} and {cages[1]} of {far.model} on "
-                f"{network_of(fabric)} at {service.speed if service else fabric.speed}"
+                f"{network_of(fabric)} at {service.speed if service else near.speed or fabric.speed}"
             )
             if longest > float(reach.base):
                 problem = f"{len(rows)} links are longer than {cable.name} ({reach}): the longest is {longest:.1f} m"

@@ -147,7 +147,8 @@ def fabric_slow(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             f"fabrics[{index}]",
             f"links of {fabric.name} run at {fabric.speed}, {most - fabric.speed} below what the adapters give "
             f"({most}): {' and '.join(sorted({tier.switch.name for tier in fabric.tiers}))} has no ports of {most}",
-            f"take {_some(names)}, or set speed: {fabric.speed} where that is meant",
+            f"take {_some(names)}"
+            + ("" if fabric.pool_speeds else f", or set speed: {fabric.speed} where that is meant"),
         )
 
 
