@@ -35,6 +35,8 @@ class UnknownLinks:
     between: str
     """Such as ``node to leaf``."""
     reason: str
+    switches: bool = False
+    """Both ends are switches."""
 
 
 def count_unknown_links(plan: Plan, fabric: FabricPlan) -> list[UnknownLinks]:
@@ -48,7 +50,8 @@ def count_unknown_links(plan: Plan, fabric: FabricPlan) -> list[UnknownLinks]:
     found = []
     for between, count, near, far, speed, split in _groups(plan, fabric, fabric.speed):
         if count and not _is_joined(fabric, fabric.parts, near, far, speed, split):
-            found.append(UnknownLinks(count, between, _explain(near, far, speed)))
+            switches = near.side == far.side == "switch"
+            found.append(UnknownLinks(count, between, _explain(near, far, speed), switches))
     return found
 
 

@@ -171,4 +171,29 @@ def cable_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-CHECKS = (cable_mixed_optic, cable_named, cable_reach, cable_unknown)
+def cable_uplinks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Links between switches at the speed of slower nodes, in ports made for more, for which there is no cable.
+
+    Both ends of such a link would have to be split, and the splitters of the catalog lead to machines.
+    """
+    for path, fabric in _declared(plan):
+        if not fabric.tiers or fabric.speed is None:
+            continue
+        native = min((tier.switch.modes[0].speed for tier in fabric.tiers), default=fabric.speed)
+        missing = [item for item in count_unknown_links(plan, fabric) if item.switches] if native > fabric.speed else []
+        if not missing:
+            continue
+        switch = fabric.tiers[0].switch
+        others = sorted(item.name for item in map(catalog.switch, catalog.names("switches"))
+                        if item.kind == switch.kind and item.modes and item.modes[0].speed == fabric.speed)  # fmt: skip
+        yield Finding(
+            "cable-uplinks", "warning", path,
+            f"{sum(item.count for item in missing)} links of {fabric.name} between switches run at {fabric.speed} as "
+            f"its nodes do, in ports made for {native}: " + "; ".join(f"{item.between}: {item.reason}"
+                                                                      for item in missing),
+            (f"take switches made for {fabric.speed} ({', '.join(others[:4])})" if others else
+             f"take nodes with adapters of {native}") + ", or put a cable for it into a catalog overlay",
+        )  # fmt: skip
+
+
+CHECKS = (cable_mixed_optic, cable_named, cable_reach, cable_unknown, cable_uplinks)
