@@ -64,7 +64,8 @@ def list_ways(facts: Catalog, machine: Machine, location: str | None, region: st
 
 def write_smallest_without_errors(ways: list[dict[str, Any]], file: str, facts: Catalog) -> tuple[str, str]:
     """The text of the way whose plan has no error and the fewest warnings, then cables between its switches, then the
-    fewest switches and links, and what it leaves open; of equal ones the first. Raises InputError where every plan has an error.
+    fewest switches and links, and what it leaves open; of equal ones the first. Raises InputError where every plan has
+    an error.
 
     Hosts of an InfiniBand subnet manager have ports where that takes no more switches; else the plan warns of it, and
     says what it takes.
