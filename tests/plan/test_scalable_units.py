@@ -78,3 +78,33 @@ def test_another_rack_of_nvl72_takes_four_leaves(racks: int) -> None:
     assert wiring.tiers[0].count == 4 * racks
     assert len(wiring.tiers) == (2 if racks < 16 else 3)
     assert wiring.bisection == 1
+
+
+@pytest.mark.parametrize(("machine", "nodes", "of", "switches"), [
+    ("dgx-b300", 3672, XDR, (408, 408, 216)),  # 17 pods of three units; one unit a pod would take 288 cores
+    ("dgx-b300", 3672, XDR | {"pod": "su"}, (408, 408, 288)),  # as declared
+    ("dgx-h100", 625, NDR, (160, 160, 128)),  # no size of pods takes fewer
+    ("dgx-gb200", 576, NDR, (128, 96, 36)),  # the maker's pods
+])  # fmt: skip
+def test_pods_nobody_declared_have_the_size_that_takes_fewest_switches(
+    machine: str, nodes: int, of: dict[str, Any], switches: tuple[int, ...]
+) -> None:
+    assert counts(machine, nodes, of) == switches
+
+
+@pytest.mark.parametrize(("machine", "nodes", "settings", "switches"), [
+    ("dgx-gb200", 271, {"pod": "su"}, (130, 82)),
+    ("dgx-gb200", 288, {"pod": "su"}, (130, 82)),
+    ("dgx-h100", 625, {"pod": "rail", "tiers": 2}, (448, 288)),
+])  # fmt: skip
+def test_another_kind_of_pod_with_fewer_switches_is_named_and_is_right(
+    machine: str, nodes: int, settings: dict[str, Any], switches: tuple[int, int]
+) -> None:
+    now = planned(pools=train(machine, nodes), fabrics=[NDR])
+    [finding] = [item for item in now.findings if item.check == "fabric-pods"]
+    assert all(f"{key}: {value}" in finding.hint for key, value in settings.items()) and finding.level == "note"
+    assert f"{switches[0]} switches join" in finding.problem and f"{switches[1]} would" in finding.problem
+    assert sum(counts(machine, nodes, NDR)) == switches[0]
+    then = planned(pools=train(machine, nodes), fabrics=[NDR | settings])
+    assert sum(tier.count for tier in wiring_of(then).tiers) == switches[1]
+    assert not [item for item in then.findings if item.check == "fabric-pods"]
