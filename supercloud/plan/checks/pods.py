@@ -7,12 +7,10 @@ from typing import Any, NamedTuple
 
 from ...catalog import Catalog
 from ...errors import Finding
-from ...spec import ClusterSpec, Fabric
+from ...spec import Fabric
 from ...topology import Fabric as Wiring
-from ..fabric.fabrics import fabrics_of
-from ..fabric.services import Others
-from ..model import FabricPlan, Plan
-from ..problems import Problems
+from ..model import Plan
+from .rebuild import rebuild
 
 __all__ = ["CHECKS"]
 
@@ -54,20 +52,12 @@ def _others(plan: Plan, catalog: Catalog, declared: Fabric) -> Iterator[_Other]:
     many = any(pool.machine.accelerators and pool.machine.accelerators.count > 1 for pool in plan.pools
                if declared.name in pool.fabrics)  # fmt: skip
     for settings in _OTHERS:
-        found = _built(plan, catalog, declared.model_copy(update=settings))
+        found = rebuild(plan, catalog, declared.model_copy(update=settings))
         wiring = found.wiring if found else None
         if found is None or not isinstance(wiring, Wiring) or (wiring.rails_are_disjoint and not many):
             continue
         text = " and ".join(f"{key}: {value}" for key, value in settings.items())
         yield _Other(wiring.rails_are_disjoint, sum(tier.count for tier in found.tiers), text)
-
-
-def _built(plan: Plan, catalog: Catalog, fabric: Fabric) -> FabricPlan | None:
-    """The fabric alone, with the servers of the plan; None where it cannot be built so."""
-    spec: ClusterSpec = plan.spec.model_copy(update={"fabrics": (fabric,)})
-    rack = plan.spec.facility.rack.nodes if plan.spec.facility and plan.spec.facility.rack else None
-    found = fabrics_of(spec, plan.pools, catalog, Problems(), Others(plan.servers, rack_nodes=rack))
-    return found[0] if found else None
 
 
 CHECKS = (fabric_pods,)
