@@ -108,3 +108,37 @@ def test_another_kind_of_pod_with_fewer_switches_is_named_and_is_right(
     then = planned(pools=train(machine, nodes), fabrics=[NDR | settings])
     assert sum(tier.count for tier in wiring_of(then).tiers) == switches[1]
     assert not [item for item in then.findings if item.check == "fabric-pods"]
+
+
+def list_split(pools: list[dict[str, Any]], of: dict[str, Any]) -> list[str]:
+    """What is said of split domains, and by hand whether any is: the leaves of its nodes, read from the links."""
+    plan = planned(pools=pools, fabrics=[of])
+    said = [item.hint for item in plan.findings if item.check == "fabric-split-domain"]
+    ends = wiring_of(plan).link_groups[0].columns()
+    leaves: dict[int, set[int]] = {}
+    for node, leaf in zip(ends.source.tolist(), ends.target.tolist(), strict=True):
+        leaves.setdefault(node, set()).add(leaf)
+    first, split = 0, False
+    for pool in plan.pools:
+        for start in range(0, pool.nodes, pool.machine.domain_nodes):
+            nodes = range(first + start, first + min(start + pool.machine.domain_nodes, pool.nodes))
+            split = split or any(leaves[node] != leaves[nodes[0]] for node in nodes)
+        first += pool.nodes
+    assert bool(said) is split, (pools, said)
+    return said
+
+
+@pytest.mark.parametrize("nodes", [2, 12, 16, 24, 31, 36, 90])
+def test_domains_that_no_leaf_splits_are_not_said_to_be(nodes: int) -> None:
+    assert not list_split(train("dgx-gb200", nodes), NDR)
+    assert not list_split(train("dgx-gb200", min(nodes, 18)), NDR | {"leaf_down": 20})
+
+
+def test_split_domains_are_told_what_makes_them_whole() -> None:
+    assert list_split(train("dgx-gb200", 72), NDR | {"leaf_down": 20}) == ["set leaf_down to a multiple of 18"]
+    assert list_split(train("dgx-gb200", 36), NDR | {"leaf_rails": 4}) == ["set leaf_rails: 1"]
+    assert not list_split(train("dgx-gb200", 36), NDR | {"leaf_rails": 1})
+    behind = [{"name": "rest", "machine": "dgx-gb200", "nodes": 4, "fabrics": ["compute"]}, *train("dgx-gb200", 36)]
+    [hint] = list_split(behind, NDR)
+    assert hint.startswith("declare pool train before the others of compute")
+    assert not list_split(behind[::-1], NDR)
