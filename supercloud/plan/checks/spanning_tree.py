@@ -27,7 +27,7 @@ class _Place(NamedTuple):
 
     fabric: str
     tier: str
-    index: int
+    number: int
 
 
 @dataclass
