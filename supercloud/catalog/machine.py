@@ -61,6 +61,8 @@ class Adapter(Part):
     """Form of the cages the links leave through: osfp, qsfp112, rj45 …"""
     cage_links: Count = 1
     """Links of one cage."""
+    same_ports: FactName | None = None
+    """Entries of a machine with the same name here are ways to run the same ports, of which one is used."""
 
 
 class LocalDisk(Part):
@@ -168,7 +170,7 @@ class Machine(Fact):
     memory: Size | None = None
     accelerators: Installed | None = None
     adapters: tuple[Adapter, ...] = ()
-    """Two entries of one role and different kinds are two ways to run the same ports."""
+    """Two entries may be ways to run the same ports: ``Adapter.same_ports``."""
     disks: tuple[LocalDisk, ...] = ()
     domain_nodes: Count = 1
     """Machines that share one scale-up domain (18 trays of an NVL72 rack)."""

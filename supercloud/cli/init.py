@@ -63,8 +63,9 @@ def list_ways(facts: Catalog, machine: Machine, location: str | None, region: st
 
 
 def write_smallest_without_errors(ways: list[dict[str, Any]], file: str, facts: Catalog) -> tuple[str, str]:
-    """The text of the way whose plan has no error and the fewest warnings, then the fewest switches and links, and
-    what it leaves open; of equal ones the first. Raises InputError where every plan has an error.
+    """The text of the way whose plan has no error and the fewest warnings, then cables between its switches, then the
+    fewest switches and links, and what it leaves open; of equal ones the first. Raises InputError where every plan has
+    an error.
 
     Hosts of an InfiniBand subnet manager have ports where that takes no more switches; else the plan warns of it, and
     says what it takes.
@@ -122,10 +123,15 @@ def _warnings(plan: Plan) -> list[Finding]:
 
 
 def _rank(written: _Written) -> tuple[int, ...]:
-    """Warnings and switches, then whether hosts of a subnet manager lack ports, then links."""
-    others = [item for item in _warnings(written.plan) if item.check != "subnet-manager-port"]
-    switches, links = _count_switches_and_links(written.plan)
-    return len(others), switches, not written.way["manager"], links
+    """Warnings, whether the catalog lacks a cable between switches, and switches; then whether hosts of a subnet
+    manager lack ports, then links."""
+    from ..plan.cabling.unknown import count_unknown_links
+
+    plan = written.plan
+    others = [item for item in _warnings(plan) if item.check != "subnet-manager-port"]
+    loose = any(item.switches for fabric in plan.fabrics if fabric.tiers for item in count_unknown_links(plan, fabric))
+    switches, links = _count_switches_and_links(plan)
+    return len(others), loose, switches, not written.way["manager"], links
 
 
 def _count_switches_and_links(plan: Plan) -> tuple[int, int]:

@@ -39,7 +39,7 @@ def with_service_hosts(spec: ClusterSpec, catalog: Catalog, problems: Problems) 
     if not groups:
         return spec
     more = tuple(ServiceMachines(name=group, machine=name, count=count) for group, count in groups.items())
-    fabrics = tuple(_joined(fabric, machine, groups) for fabric in spec.fabrics)
+    fabrics = _with_hosts(spec.fabrics, machine, groups)
     return spec.model_copy(update={
         "facility": facility.model_copy(update={"machines": (*facility.machines, *more)}), "fabrics": fabrics,
     })  # fmt: skip
@@ -74,14 +74,18 @@ def _groups(spec: ClusterSpec, declared: dict[str, int], problems: Problems) -> 
     return groups
 
 
-def _joined(fabric: Fabric, machine: Machine, groups: dict[str, int]) -> Fabric:
-    """An ordinary network with ports for them, where nothing is said of them there."""
-    own = adapter_of(machine, "in-band", fabric.kind) if role_of(fabric) == "in-band" else None
-    known = {service.name for service in fabric.services}
-    if own is None:
-        return fabric
+def _with_hosts(fabrics: tuple[Fabric, ...], machine: Machine, groups: dict[str, int]) -> tuple[Fabric, ...]:
+    """The fabrics, with ports for the groups on the first ordinary network that they fit: a port is on one network.
+    Groups that a network of that role declares as services are there already."""
+    ordinary = [index for index, fabric in enumerate(fabrics) if role_of(fabric) == "in-band"]
+    known = {service.name for index in ordinary for service in fabrics[index].services}
+    first = next((index for index in ordinary if adapter_of(machine, "in-band", fabrics[index].kind)), None)
+    own = adapter_of(machine, "in-band", fabrics[first].kind) if first is not None else None
+    if first is None or own is None:
+        return fabrics
     more = tuple(
         Service(name=group, count=count, links=own.count, cage=own.cage, product=machine.name)
         for group, count in groups.items() if group not in known
     )  # fmt: skip
-    return fabric.model_copy(update={"services": (*fabric.services, *more)})
+    joined = fabrics[first].model_copy(update={"services": (*fabrics[first].services, *more)})
+    return (*fabrics[:first], joined, *fabrics[first + 1 :])

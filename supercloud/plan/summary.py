@@ -54,7 +54,8 @@ def _fabric(plan: Plan, fabric: FabricPlan) -> str:
     cables = count_cables(plan, [fabric]).text
     models = " / ".join(dict.fromkeys(tier.switch.name for tier in fabric.tiers))
     planes = f", {fabric.planes} planes" if fabric.planes > 1 else ""
-    return f"{fabric.kind} {fabric.shape}, {fabric.speed}, {switches}{chassis} ({models}), {cables}{planes}"
+    slower = "".join(f", {speed} to {pool}" for pool, speed in fabric.pool_speeds.items())
+    return f"{fabric.kind} {fabric.shape}, {fabric.speed}{slower}, {switches}{chassis} ({models}), {cables}{planes}"
 
 
 def _boxes(fabric: FabricPlan) -> str:

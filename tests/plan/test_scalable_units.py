@@ -78,3 +78,67 @@ def test_another_rack_of_nvl72_takes_four_leaves(racks: int) -> None:
     assert wiring.tiers[0].count == 4 * racks
     assert len(wiring.tiers) == (2 if racks < 16 else 3)
     assert wiring.bisection == 1
+
+
+@pytest.mark.parametrize(("machine", "nodes", "of", "switches"), [
+    ("dgx-b300", 3672, XDR, (408, 408, 216)),  # 17 pods of three units; one unit a pod would take 288 cores
+    ("dgx-b300", 3672, XDR | {"pod": "su"}, (408, 408, 288)),  # as declared
+    ("dgx-h100", 625, NDR, (160, 160, 128)),  # no size of pods takes fewer
+    ("dgx-gb200", 576, NDR, (128, 96, 36)),  # the maker's pods
+])  # fmt: skip
+def test_pods_nobody_declared_have_the_size_that_takes_fewest_switches(
+    machine: str, nodes: int, of: dict[str, Any], switches: tuple[int, ...]
+) -> None:
+    assert counts(machine, nodes, of) == switches
+
+
+@pytest.mark.parametrize(("machine", "nodes", "settings", "switches"), [
+    ("dgx-gb200", 271, {"pod": "su"}, (130, 82)),
+    ("dgx-gb200", 288, {"pod": "su"}, (130, 82)),
+    ("dgx-h100", 625, {"pod": "rail", "tiers": 2}, (448, 288)),
+])  # fmt: skip
+def test_another_kind_of_pod_with_fewer_switches_is_named_and_is_right(
+    machine: str, nodes: int, settings: dict[str, Any], switches: tuple[int, int]
+) -> None:
+    now = planned(pools=train(machine, nodes), fabrics=[NDR])
+    [finding] = [item for item in now.findings if item.check == "fabric-pods"]
+    assert all(f"{key}: {value}" in finding.hint for key, value in settings.items()) and finding.level == "note"
+    assert f"{switches[0]} switches join" in finding.problem and f"{switches[1]} would" in finding.problem
+    assert sum(counts(machine, nodes, NDR)) == switches[0]
+    then = planned(pools=train(machine, nodes), fabrics=[NDR | settings])
+    assert sum(tier.count for tier in wiring_of(then).tiers) == switches[1]
+    assert not [item for item in then.findings if item.check == "fabric-pods"]
+
+
+def list_split(pools: list[dict[str, Any]], of: dict[str, Any]) -> list[str]:
+    """What is said of split domains, and by hand whether any is: the leaves of its nodes, read from the links."""
+    plan = planned(pools=pools, fabrics=[of])
+    said = [item.hint for item in plan.findings if item.check == "fabric-split-domain"]
+    ends = wiring_of(plan).link_groups[0].columns()
+    leaves: dict[int, set[int]] = {}
+    for node, leaf in zip(ends.source.tolist(), ends.target.tolist(), strict=True):
+        leaves.setdefault(node, set()).add(leaf)
+    first, split = 0, False
+    for pool in plan.pools:
+        for start in range(0, pool.nodes, pool.machine.domain_nodes):
+            nodes = range(first + start, first + min(start + pool.machine.domain_nodes, pool.nodes))
+            split = split or any(leaves[node] != leaves[nodes[0]] for node in nodes)
+        first += pool.nodes
+    assert bool(said) is split, (pools, said)
+    return said
+
+
+@pytest.mark.parametrize("nodes", [2, 12, 16, 24, 31, 36, 90])
+def test_domains_that_no_leaf_splits_are_not_said_to_be(nodes: int) -> None:
+    assert not list_split(train("dgx-gb200", nodes), NDR)
+    assert not list_split(train("dgx-gb200", min(nodes, 18)), NDR | {"leaf_down": 20})
+
+
+def test_split_domains_are_told_what_makes_them_whole() -> None:
+    assert list_split(train("dgx-gb200", 72), NDR | {"leaf_down": 20}) == ["set leaf_down to a multiple of 18"]
+    assert list_split(train("dgx-gb200", 36), NDR | {"leaf_rails": 4}) == ["set leaf_rails: 1"]
+    assert not list_split(train("dgx-gb200", 36), NDR | {"leaf_rails": 1})
+    behind = [{"name": "rest", "machine": "dgx-gb200", "nodes": 4, "fabrics": ["compute"]}, *train("dgx-gb200", 36)]
+    [hint] = list_split(behind, NDR)
+    assert hint.startswith("declare pool train before the others of compute")
+    assert not list_split(behind[::-1], NDR)

@@ -76,3 +76,12 @@ def test_other_names_are_refused_with_a_name_that_fits(names: list[str], path: s
 def test_an_unknown_machine_is_said() -> None:
     (said,) = site(SLURM | {"machine": "management-sever"}).errors
     assert said.path == "scheduler.machine" and "management-server" in said.hint + said.problem
+
+
+def test_hosts_have_their_ports_on_one_ordinary_network() -> None:
+    networks = [FABRICS[0], FABRICS[0] | {"name": "second", "role": "in-band"}]
+    pools = [{"name": name, "machine": "dgx-h100", "nodes": 4, "fabrics": [network["name"]]}
+             for name, network in zip(("one", "two"), networks, strict=True)]  # fmt: skip
+    plan = planned(pools=pools, fabrics=networks, scheduler=SLURM, facility={"rack": {"type": "eia-48u"}})
+    links = {fabric.name: {item.name: item.links for item in fabric.services} for fabric in plan.fabrics}
+    assert links == {"in-band": {"ctl": 4, "db": 2}, "second": {}}

@@ -234,6 +234,21 @@ def test_the_cure_cures(catalog: Catalog, check: str) -> None:
     assert check not in checks(planned(catalog, store))
 
 
+@pytest.mark.parametrize(("kind", "capacity"), [
+    ("lustre", "10 PiB"), ("weka", "10 PiB"), ("storage-scale", "5 PiB"), ("nfs", "5 PB"),
+])  # fmt: skip
+def test_the_servers_that_are_advised_are_the_fewest_that_do(catalog: Catalog, kind: str, capacity: str) -> None:
+    """Usable space does not grow in proportion: spares of a stripe stay the same, and pairs come in twos."""
+
+    def store(count: int) -> dict[str, Any]:
+        return {"kind": kind, "capacity": capacity, "servers": {"machine": "flash-24", "count": count}}
+
+    said = [item.hint for item in planned(catalog, store(8)).findings if item.check == "storage-capacity"]
+    advised = int(said[0].split()[1])
+    assert "storage-capacity" not in checks(planned(catalog, store(advised)))
+    assert "storage-capacity" in checks(planned(catalog, store(advised - (2 if kind == "lustre" else 1))))
+
+
 def test_no_room_for_servers(catalog: Catalog) -> None:
     tight = planned(catalog, {"servers": {"machine": "flash-24"}}, network={"cidr": "10.0.0.0/23"})
     assert any("no block left" in finding.problem for finding in tight.errors) and tight.servers == ()

@@ -58,3 +58,16 @@ def test_links_to_services_are_counted_too(tmp_path: Path) -> None:
     assert sum(item.count for item in count_unknown_links(plan, fabric)) == int(
         (cables_of(plan, fabric).kind < 0).sum()
     )
+
+
+def test_uplinks_at_the_speed_of_slower_nodes_are_warned_of(tmp_path: Path) -> None:
+    """A node of 200 Gb/s on ports made for 400 Gb/s: the catalog has splitters to nodes, none between switches."""
+    fast = hall(tmp_path, "dgx-a100", 140, fabrics=[QM9700], rack=RACK)
+    links = fast.fabrics[0].cables["leaf_spine"]
+    [problem] = of(fast, "cable-uplinks")
+    assert problem.startswith(f"{links} links of compute between switches run at 200 Gb/s") and "400 Gb/s" in problem
+    hint = next(item.hint for item in fast.findings if item.check == "cable-uplinks")
+    assert "nvidia-qm8700" in hint
+    made = hall(tmp_path, "dgx-a100", 140, fabrics=[QM9700 | {"switch": "nvidia-qm8700"}], rack=RACK)
+    assert not of(made, "cable-uplinks") and not of(made, "cable-unknown")
+    assert not of(hall(tmp_path, "dgx-h100", 140, fabrics=[QM9700], rack=RACK), "cable-uplinks")

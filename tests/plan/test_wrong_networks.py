@@ -66,6 +66,27 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
                                      spec(COMPUTE, pools=[
                                          {"name": "train", "machine": "dgx-h100", "nodes": 4, "fabrics": ["compute"]},
                                          {"name": "bmc-train", "machine": "dgx-h100", "nodes": 4}])),
+    "ports of one kind for two kinds of fabric": (
+        "fabric-ports", "fabrics[1]",
+        "eth takes the compute ports of mi300x-8gpu (8 × 400 Gb/s ConnectX-7; pool train), which are on ib already",
+        spec({"name": "ib", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"},
+             ROCE | {"name": "eth"}, pools=[{"name": "train", "machine": "mi300x-8gpu", "nodes": 8,
+                                             "fabrics": ["ib", "eth"]}])),
+    "two storage networks on one machine": (
+        "fabric-ports", "fabrics[1]", "two takes the storage ports of dgx-b200 (2 × 400 Gb/s BlueField-3; pool train)",
+        spec({"name": "one", "role": "storage", "kind": "roce", "shape": "fat-tree", "switch": "nvidia-sn5600"},
+             {"name": "two", "role": "storage", "kind": "infiniband", "shape": "fat-tree", "switch": "nvidia-qm9700"},
+             pools=[{"name": "train", "machine": "dgx-b200", "nodes": 8, "fabrics": ["one", "two"]}])),
+    "two ways to run the same ports": (
+        "fabric-ports", "fabrics[1]", "eth takes the compute ports of dgx-b300 (16 × 400 Gb/s ConnectX-8; pool train)",
+        spec({"name": "ib", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-q3400-ra"},
+             ROCE | {"name": "eth"}, pools=[{"name": "train", "machine": "dgx-b300", "nodes": 8,
+                                             "fabrics": ["ib", "eth"]}])),
+    "two management networks": (
+        "fabric-ports", "fabrics[2]", "second takes the management ports of dgx-b300 (1 port; pool train)",
+        spec(COMPUTE, MANAGEMENT, MANAGEMENT | {"name": "second", "role": "management"},
+             pools=[{"name": "train", "machine": "dgx-b300", "nodes": 8, "fabrics": ["management", "second"]},
+                    {"name": "other", "machine": "dgx-h100", "nodes": 8, "fabrics": ["compute"]}])),
     "machines like switches": ("network-name-twice", "facility.machines[0].name",
                                "compute-leaf-001 would be a machine of compute-leaf, and a leaf switch of compute",
                                spec(COMPUTE, facility={"machines": [

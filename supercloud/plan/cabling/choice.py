@@ -51,7 +51,7 @@ def choose(
             sides = (devices[low], devices[high])
             ports = (int(one_port[here][0]), int(other_port[here][0]))
             forms = [f"{side.side}:{side.forms[port]}" for side, port in zip(sides, ports, strict=True)]
-            speed = fabric.speed
+            speed = sides[0].speed or fabric.speed
             if ports[0] >= len(sides[0].ports) - _uplinks(sides[0]) and _uplinks(sides[0]):
                 speed = _uplink_speed(fabric) or speed
             for links in sorted({int(value) for value in np.unique(share[here])}, reverse=True):
@@ -90,9 +90,10 @@ def joining(
     if not isinstance(fabric.parts, Parts) or not fabric.speed:
         return ()
     forms = [f"{item.side}:{item.forms[port]}" for item, port in ((near, near_port), (far, far_port))]
+    speed = near.speed or fabric.speed
     found: dict[str, Cable] = {}
     for links in range(1, int(np.bincount(far.cages).max(initial=1)) + 1):
-        offered = _offered(fabric, declared, fabric.parts, (near, far), forms, fabric.speed, links)
+        offered = _offered(fabric, declared, fabric.parts, (near, far), forms, speed, links)
         found |= {item.name: item for item in offered}
     return tuple(found.values())
 

@@ -55,6 +55,8 @@ class Devices:
     its RDMA device. Empty where nobody knows."""
     aliases: tuple[str, ...] = ()
     """What neighbours hear each port called, where that is another name."""
+    speed: Rate | None = None
+    """Of its links, where it is another one than the fabric's."""
     run: SwitchRun | None = None
     """Switches of Ethernet: what knows the names of the ends of a port that is split."""
 
@@ -167,7 +169,8 @@ def node_devices(plan: Plan, fabric: FabricPlan, spots: Spots) -> list[Devices]:
         rack, height = spots.of("node", name, pool.nodes)
         found.append(
             Devices("node", pool.machine.name, "machine", _texts(list(pool.hosts)), _texts(ports),
-                    np.array(cages, dtype=np.int64), (form,) * count, rack, height, first, adapters, system=known)
+                    np.array(cages, dtype=np.int64), (form,) * count, rack, height, first, adapters, system=known,
+                    speed=fabric.pool_speeds.get(name))
         )  # fmt: skip
         first += pool.nodes
     return found

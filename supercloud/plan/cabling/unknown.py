@@ -35,6 +35,8 @@ class UnknownLinks:
     between: str
     """Such as ``node to leaf``."""
     reason: str
+    switches: bool = False
+    """Both ends are switches."""
 
 
 def count_unknown_links(plan: Plan, fabric: FabricPlan) -> list[UnknownLinks]:
@@ -48,7 +50,8 @@ def count_unknown_links(plan: Plan, fabric: FabricPlan) -> list[UnknownLinks]:
     found = []
     for between, count, near, far, speed, split in _groups(plan, fabric, fabric.speed):
         if count and not _is_joined(fabric, fabric.parts, near, far, speed, split):
-            found.append(UnknownLinks(count, between, _explain(near, far, speed)))
+            switches = near.side == far.side == "switch"
+            found.append(UnknownLinks(count, between, _explain(near, far, speed), switches))
     return found
 
 
@@ -61,7 +64,8 @@ def _groups(plan: Plan, fabric: FabricPlan, speed: Rate) -> Iterator[tuple[str, 
         adapter = adapter_of(pool.machine, fabric.role, fabric.kind, speed)
         cage, links = (adapter.cage or "", adapter.cage_links) if adapter else ("", 1)
         node = _End("machine", pool.machine.name, cage, links)
-        yield f"node to {fabric.tiers[0].name}", pool.nodes * fabric.rails * fabric.planes, node, tiers[0], speed, 1
+        yield f"node to {fabric.tiers[0].name}", pool.nodes * fabric.rails * fabric.planes, node, tiers[0], (
+            fabric.link_speed(name) or speed), 1  # fmt: skip
     for service in fabric.services:
         if service.cable is None:
             yield f"{service.name} to {fabric.tiers[0].name}", service.links, _service_end(service), tiers[0], speed, (

@@ -52,13 +52,14 @@ def cable_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             sides = ((table.one_set, table.one, table.one_port), (table.other_set, table.other, table.other_port))
             ends = [(table.devices[int(of[worst])], int(device[worst]), int(port[worst])) for of, device, port in sides]
             known = joining(fabric, declared, ends[0][0], ends[1][0], ends[0][2], ends[1][2])
+            speed = ends[0][0].speed or fabric.speed
             if not known:  # not a question of length
                 cages = " and ".join(f"{item.forms[port] or 'a cage of unknown form'} of {item.model}"
                                      for item, _, port in ends)  # fmt: skip
                 yield Finding(
                     "cable-unknown", "warning", f"{path}.cabling.media",
                     f"{int(short.sum())} of {table.count} links of {fabric.name} have no cable: the catalog knows no "
-                    f"{' and no '.join(media)} that joins {cages} at {fabric.speed}",
+                    f"{' and no '.join(media)} that joins {cages} at {speed}",
                     "allow another kind, or put the cable into a catalog overlay",
                 )  # fmt: skip
                 continue
@@ -67,7 +68,7 @@ def cable_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             yield Finding(
                 "cable-reach", "error", f"{path}.cabling.media",
                 f"{int(short.sum())} of {table.count} links of {fabric.name} are further than {', '.join(media)} goes "
-                f"({reach} at {fabric.speed}): the longest is {table.length[worst]:.1f} m, from {labels}",
+                f"({reach} at {speed}): the longest is {table.length[worst]:.1f} m, from {labels}",
                 "allow a kind that reaches further, or move the racks of switches nearer",
             )  # fmt: skip
 
@@ -143,7 +144,7 @@ def cable_named(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             reach = cable.lengths[-1] if cable.lengths else cable.reach
             problem = (
                 f"{cable.name} does not join {cages[0]} of {near.model} and {cages[1]} of {far.model} on "
-                f"{network_of(fabric)} at {service.speed if service else fabric.speed}"
+                f"{network_of(fabric)} at {service.speed if service else near.speed or fabric.speed}"
             )
             if longest > float(reach.base):
                 problem = f"{len(rows)} links are longer than {cable.name} ({reach}): the longest is {longest:.1f} m"
@@ -170,4 +171,29 @@ def cable_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-CHECKS = (cable_mixed_optic, cable_named, cable_reach, cable_unknown)
+def cable_uplinks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Links between switches at the speed of slower nodes, in ports made for more, for which there is no cable.
+
+    Both ends of such a link would have to be split, and the splitters of the catalog lead to machines.
+    """
+    for path, fabric in _declared(plan):
+        if not fabric.tiers or fabric.speed is None:
+            continue
+        native = min((tier.switch.modes[0].speed for tier in fabric.tiers), default=fabric.speed)
+        missing = [item for item in count_unknown_links(plan, fabric) if item.switches] if native > fabric.speed else []
+        if not missing:
+            continue
+        switch = fabric.tiers[0].switch
+        others = sorted(item.name for item in map(catalog.switch, catalog.names("switches"))
+                        if item.kind == switch.kind and item.modes and item.modes[0].speed == fabric.speed)  # fmt: skip
+        yield Finding(
+            "cable-uplinks", "warning", path,
+            f"{sum(item.count for item in missing)} links of {fabric.name} between switches run at {fabric.speed} as "
+            f"its nodes do, in ports made for {native}: " + "; ".join(f"{item.between}: {item.reason}"
+                                                                      for item in missing),
+            (f"take switches made for {fabric.speed} ({', '.join(others[:4])})" if others else
+             f"take nodes with adapters of {native}") + ", or put a cable for it into a catalog overlay",
+        )  # fmt: skip
+
+
+CHECKS = (cable_mixed_optic, cable_named, cable_reach, cable_unknown, cable_uplinks)

@@ -8,9 +8,11 @@ from typing import cast
 from ...catalog import Catalog, Switch
 from ...errors import Finding
 from ...topology import Fabric as Wiring
+from ...topology.links import NodeLinks
 from ..fabric.roles import adapter_of, assumed_port
 from ..fabric.wiring import even_uplinks, spines_for
-from ..model import Plan
+from ..model import FabricPlan, Plan
+from .rebuild import rebuild
 
 
 def _place(plan: Plan, name: str) -> str:
@@ -147,7 +149,8 @@ def fabric_slow(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             f"fabrics[{index}]",
             f"links of {fabric.name} run at {fabric.speed}, {most - fabric.speed} below what the adapters give "
             f"({most}): {' and '.join(sorted({tier.switch.name for tier in fabric.tiers}))} has no ports of {most}",
-            f"take {_some(names)}, or set speed: {fabric.speed} where that is meant",
+            f"take {_some(names)}"
+            + ("" if fabric.pool_speeds else f", or set speed: {fabric.speed} where that is meant"),
         )
 
 
@@ -157,19 +160,51 @@ def _some(names: list[str]) -> str:
 
 
 def fabric_split_domain(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Leaves whose node groups cut through scale-up domains."""
+    """Scale-up domains whose nodes are on different leaves, where these have nodes of other domains too."""
     for fabric in plan.fabrics:
         if not isinstance(fabric.wiring, Wiring) or not fabric.tiers or fabric.shape != "rail-optimized":
             continue
-        group = fabric.wiring.levels[0]
+        hosts = cast(NodeLinks, fabric.wiring.link_groups[0])
+        first = 0
         for name in fabric.pools:
-            domain = plan.pool(name).machine.domain_nodes
-            if domain > 1 and group.size % domain and domain % group.size:
+            pool = plan.pool(name)
+            domain = pool.machine.domain_nodes
+            starts = range(first, first + pool.nodes, domain) if domain > 1 else range(0)
+            split = [at for at in starts if _is_split(hosts, at, domain, first + pool.nodes)]
+            size = min(hosts.unit, hosts.block)
+            if split:
                 yield Finding(
                     "fabric-split-domain",
                     "warning",
                     _place(plan, fabric.name),
-                    f"leaves take {group.size} nodes, "
-                    f"scale-up domains of pool {name} have {domain}: some are split over leaves",
-                    f"set leaf_down to a multiple of {domain}",
+                    f"leaves take {size} nodes, scale-up domains of pool {name} have {domain}: {len(split)} of "
+                    f"{len(starts)} are split over leaves",
+                    _whole_domains(plan, catalog, fabric, name)
+                    if size % domain
+                    else f"declare pool {name} before the others of {fabric.name}, or with a fabric of its own",
                 )
+            first += pool.nodes
+
+
+def _whole_domains(plan: Plan, catalog: Catalog, fabric: FabricPlan, pool: str) -> str:
+    """What gives leaves whole scale-up domains, as far as the leaves have ports for them."""
+    declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
+    down = plan.pool(pool).machine.domain_nodes * fabric.leaf_rails
+    if rebuild(plan, catalog, declared.model_copy(update={"leaf_down": down})):
+        return f"set leaf_down to a multiple of {down}"
+    return "set leaf_rails: 1" if fabric.leaf_rails > 1 else f"take leaves of more ports: a domain takes {down} down"
+
+
+def _is_split(hosts: NodeLinks, first: int, domain: int, stop: int) -> bool:
+    """Whether a domain has nodes on several leaves, and does not fill them. Nodes are counted over all pools; the last
+    domain of a pool, which ends before ``stop``, may be short."""
+
+    def leaf(node: int) -> tuple[int, int]:
+        unit, place = divmod(node, hosts.unit)
+        return unit, place // hosts.block
+
+    end = first + domain
+    if leaf(first) == leaf(min(end, stop) - 1):
+        return False
+    fills = (first == 0 or leaf(first - 1) != leaf(first)) and leaf(end - 1) != leaf(end)
+    return not fills

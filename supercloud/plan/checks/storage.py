@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
 from math import ceil
 from typing import cast
 
@@ -11,9 +12,10 @@ from ...catalog import Catalog
 from ...errors import Finding
 from ...primitives.quantity import Rate, Size
 from ..model import Plan
-from ..storage.model import LustreDesign
+from ..storage.model import Design, LustreDesign
 from ..storage.products import PARALLEL, tier_rates
 from . import storage_servers as on_servers
+from .storage_counts import count_servers
 from .storage_servers import designed, size_text
 
 __all__ = ["CHECKS"]
@@ -114,9 +116,9 @@ def storage_capacity(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for index, item, design in designed(plan):
         kept = item.checkpoint.kept if item.checkpoint else None
         wanted = max(filter(None, (item.capacity, kept)), default=None)
-        if wanted and design.usable < wanted:
+        if wanted and not _holds(design, wanted):
             what = "checkpoints" if wanted == kept and wanted != item.capacity else "capacity"
-            more = ceil(design.servers * wanted.base / design.usable.base) if design.usable else None
+            more = count_servers(plan, catalog, index, partial(_holds, wanted=wanted))
             yield Finding(
                 "storage-capacity",
                 "error",
@@ -125,6 +127,15 @@ def storage_capacity(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 f"{size_text(wanted)} of {what}: {size_text(wanted - design.usable)} short",
                 f"take {more} servers, or leave 'count' out" if more else "take servers with more drives",
             )
+
+
+def _holds(design: Design, wanted: Size) -> bool:
+    return design.usable >= wanted
+
+
+def _gives(design: Design, side: str, wanted: Rate) -> bool:
+    given = getattr(design, side)
+    return given is not None and given >= wanted
 
 
 def storage_metadata(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -153,10 +164,10 @@ def storage_short(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for index, item, design in designed(plan):
         for side in ("read", "write"):
             wanted, given = getattr(item, side), getattr(design, side)
-            if wanted is None or given is None or given >= wanted:
+            if wanted is None or given is None or _gives(design, side, wanted):
                 continue
             by = " by their network ports" if design.bound == "ports" else ""
-            more = ceil(design.servers * wanted.base / given.base) if given else 0
+            more = count_servers(plan, catalog, index, partial(_gives, side=side, wanted=wanted))
             yield Finding(
                 "storage-short",
                 "error",

@@ -210,7 +210,29 @@ def storage_unwired(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 )  # fmt: skip
 
 
+def storage_in_band(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Servers that have addresses of the ordinary network and no port on it, though the plan has switches for it."""
+    ordinary = [fabric for fabric in plan.fabrics if fabric.role == "in-band" and fabric.tiers]
+    joined = {service.name for fabric in ordinary for service in fabric.services}
+    for index, item in enumerate(plan.storage):
+        lacking = [group for group in item.servers if group.name not in joined]
+        for machine in dict.fromkeys(group.machine.name for group in lacking) if ordinary else ():
+            groups = [group for group in lacking if group.machine.name == machine]
+            has = ", ".join(f"{one.role}: {one.count} × {one.speed} {one.kind}" for one in groups[0].machine.adapters)
+            key = "metadata" if all(group.role == "mds" for group in groups) else "servers"
+            declared = getattr(plan.spec.storage[index], key)
+            yield Finding(
+                "storage-in-band", "warning", f"storage[{index}].{key if declared else 'servers'}.machine",
+                f"{', '.join(str(group.hosts) for group in groups)} have addresses of {ordinary[0].name} "
+                f"({', '.join(str(group.addresses) for group in groups)}) and no free port for it: {machine} has "
+                + (has or "no adapter that is known"),
+                f"take machines with ports for it, or put those of {machine} into a catalog overlay (adapters, role: "
+                "in-band)",
+            )  # fmt: skip
+
+
 CHECKS = (
+    storage_in_band,
     storage_limits,
     storage_memory,
     storage_nfs,

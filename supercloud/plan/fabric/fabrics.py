@@ -14,8 +14,10 @@ from ...topology import TopologyError, torus
 from ..cabling.parts import Parts
 from ..model import FabricPlan, PoolPlan, SwitchTier
 from ..problems import Problems
+from .port_owners import check_ports_taken_once
 from .roles import adapter_of, role_of
 from .services import Others, services_of
+from .speeds import compute_speeds
 from .wiring import build, rack_nodes, with_room
 
 __all__ = ["fabrics_of"]
@@ -38,6 +40,7 @@ def fabrics_of(
                 problems.unknown(f"pools[{index}].fabrics[{position}]", UnknownName("fabric", name, declared))
     for index, fabric in enumerate(spec.fabrics):
         _joins(spec, index, fabric, problems)
+    check_ports_taken_once(spec, pools, problems)
     built: dict[int, FabricPlan] = {}
     # the management network joins everything else that has a plug for it, so it is built last
     for index in sorted(range(len(spec.fabrics)), key=lambda item: role_of(spec.fabrics[item]) == "management"):
@@ -130,9 +133,10 @@ def _fabric(
     switches = _switches(fabric, path, catalog, problems)
     if switches is None:
         return None
-    speed = _speed(fabric, path, adapter, switches, problems)
-    if speed is None:
+    speeds = compute_speeds(fabric, path, _adapters(fabric, members, catalog), switches, problems)
+    if speeds is None:
         return None
+    speed = speeds.ports
     radix = tuple(switch.radix(speed) or 0 for switch in switches)
     rack = rack_nodes(fabric, path, rails, spec, problems) if fabric.shape == "clos" else 0
     if rack is None:
@@ -166,13 +170,14 @@ def _fabric(
     return FabricPlan(
         fabric.name, fabric.kind, wiring.shape, names, speed, rails, planes, tiers, cables, unit_nodes, wiring,
         role=role_of(fabric), services=services, parts=Parts(catalog),
+        pool_speeds=speeds.pools,
     )  # fmt: skip
 
 
 def _adapter(
     fabric: Fabric, path: str, members: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems
 ) -> Adapter | None:
-    """The adapters the machines have for this fabric: the same number and speed in all of them."""
+    """The adapters the machines have for this fabric: the same number in all of them."""
     found: Adapter | None = None
     slowest = _slowest(fabric, catalog)
     for pool in members:
@@ -198,6 +203,13 @@ def _adapter(
             return None
         found = min(found or fitting, fitting, key=lambda item: item.count)
     return found
+
+
+def _adapters(fabric: Fabric, members: tuple[PoolPlan, ...], catalog: Catalog) -> dict[str, Adapter]:
+    """Pool -> the adapters its machine has for this fabric."""
+    slowest = _slowest(fabric, catalog)
+    found = {pool.name: adapter_of(pool.machine, role_of(fabric), fabric.kind, slowest) for pool in members}
+    return {name: item for name, item in found.items() if item}
 
 
 def _without_spines(wired: Callable[[int | None, int | None], Wiring], fabric: Fabric) -> str:
@@ -257,36 +269,6 @@ def _switches(fabric: Fabric, path: str, catalog: Catalog, problems: Problems) -
             continue
         found.append(switch)
     return tuple(found) if len(found) == len(names) else None
-
-
-def _speed(
-    fabric: Fabric, path: str, adapter: Adapter, switches: tuple[Switch, ...], problems: Problems
-) -> Rate | None:
-    """The highest speed, at most the adapter's, at which every switch runs all its ports."""
-    limit = min(fabric.speed, adapter.speed) if fabric.speed else adapter.speed
-    common = set.intersection(*({mode.speed for mode in switch.modes} for switch in switches))
-    usable = [speed for speed in common if speed <= limit]
-    if fabric.speed and fabric.speed not in usable:
-        problems.error(
-            "fabric-speed",
-            f"{path}.speed",
-            f"no link of {fabric.speed}: adapters give {adapter.speed}, switches {_list(common)}",
-            "leave 'speed' out, or take other switches",
-        )
-        return None
-    if not usable:
-        problems.error(
-            "fabric-speed",
-            path,
-            f"adapters of {adapter.speed} and ports of {_list(common)} have no speed in common",
-            "take other switches",
-        )
-        return None
-    return max(usable)
-
-
-def _list(speeds: set[Rate]) -> str:
-    return ", ".join(str(speed) for speed in sorted(speeds)) or "an unknown speed"
 
 
 def _torus(

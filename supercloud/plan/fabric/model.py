@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -85,6 +86,7 @@ class FabricPlan:
     """rail-optimized, fat-tree, clos, torus, or managed where a cloud owns the wires."""
     pools: tuple[str, ...]
     speed: Rate | None
+    """Of the switches' ports, and of links but those of ``pool_speeds``."""
     rails: int
     planes: int
     tiers: tuple[SwitchTier, ...]
@@ -100,8 +102,14 @@ class FabricPlan:
     """Who has the reserved leaf ports, in the order of the ports; the managers come first."""
     parts: object | None = field(default=None, compare=False, repr=False)
     """Cables and transceivers of the catalog, read when they are first asked for."""
+    pool_speeds: Mapping[str, Rate] = field(default_factory=dict)
+    """Pool -> the speed of its links, where they are slower than the ports they end at."""
     guids: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
     """InfiniBand: device -> GUID, of a switch its own, of an adapter that of its port."""
+
+    def link_speed(self, pool: str) -> Rate | None:
+        """Of the links of a pool's nodes."""
+        return self.pool_speeds.get(pool, self.speed)
 
     @property
     def leaf_rails(self) -> int:

@@ -7,7 +7,8 @@ from ...catalog.machine import Adapter
 from ...primitives.quantity import Rate
 from ...spec import ClusterSpec, Fabric
 
-__all__ = ["FITS", "adapter_of", "assumed_port", "client_adapter", "client_fabric", "is_routed", "role_of"]
+__all__ = ["FITS", "adapter_of", "assumed_port", "client_adapter", "client_fabric", "has_same_ports",
+           "is_routed", "role_of"]  # fmt: skip
 
 _ROLES = ("compute", "storage", "in-band", "management")
 # Kinds of adapters that speak a kind of fabric.
@@ -44,6 +45,11 @@ def assumed_port(machine: Machine, role: str, kind: str) -> bool:
         role == "management" and kind == "ethernet" and machine.provider == "onprem"
         and all(item.role != role for item in machine.adapters)
     )  # fmt: skip
+
+
+def has_same_ports(one: Adapter, other: Adapter) -> bool:
+    """Whether two entries of one machine are the same ports: a network on one of them leaves none for the other."""
+    return one == other or (one.same_ports is not None and one.same_ports == other.same_ports)
 
 
 def is_routed(kind: str, role: str) -> bool:

@@ -15,7 +15,7 @@ from ...spec import ClusterSpec, Fabric
 from ..model import FabricPlan, Service
 from ..problems import Problems
 from ..storage.model import ServerGroup
-from .roles import FITS, adapter_of, client_adapter, client_fabric, role_of
+from .roles import FITS, adapter_of, client_adapter, client_fabric, has_same_ports, role_of
 
 __all__ = ["Others", "services_of"]
 
@@ -89,6 +89,7 @@ def _servers(
 ) -> Iterator[Service]:
     """The storage servers: towards their clients, and on the in-band network with the ports they have for it."""
     stores = {item.name: client_fabric(spec, item.fabric) for item in spec.storage}
+    ordinary = [item for item in spec.fabrics if role_of(item) == "in-band"]
     for group in servers:
         clients = stores[group.storage]
         towards = client_adapter(group.machine, clients)
@@ -97,8 +98,11 @@ def _servers(
                     if item.role == "in-band" and item.kind in FITS[fabric.kind]), None)  # fmt: skip
         if serves and towards is not None and group.name not in named:
             yield _service(group, towards, speed, full=True)
-        elif role_of(fabric) == "in-band" and own is not None and own is not towards and group.name not in named:
-            yield _service(group, own, speed)
+        elif own is not None and not serves and group.name not in named:
+            # a port is on one network: the one that clients come over, or the first ordinary one that it fits
+            first = next((item for item in ordinary if own.kind in FITS[item.kind]), None)
+            if first is fabric and not (towards and has_same_ports(own, towards)):
+                yield _service(group, own, speed)
 
 
 def _service(group: ServerGroup, adapter: Adapter, speed: Rate, full: bool = False) -> Service:

@@ -9,7 +9,7 @@ meet: all its rails share the spines.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...catalog.machine import ScalableUnit
@@ -20,6 +20,8 @@ from ...topology import TopologyError
 __all__ = ["Units", "list_units", "select_wiring"]
 
 Pod = Literal["su", "rail"]
+# Pods meet in a third tier; under two tiers all units share the spines.
+_TIERS_WITH_PODS = 3
 
 
 @dataclass(frozen=True)
@@ -51,13 +53,14 @@ def list_units(nodes: int, fabric: Fabric, design: ScalableUnit, block: int, rat
     return [Units(design.nodes, pods[0], printed=True), *found] if whole and ratio == 1 else found
 
 
-def select_wiring(build: Callable[[Units], Wiring], units: Iterable[Units]) -> Wiring:
+def select_wiring(build: Callable[[Units], Wiring], units: Iterable[Units], pods_open: bool = False) -> Wiring:
     """What ``build`` makes of the best of these units: the maker's ``printed`` ones where they can be built, else those
     with the fewest tiers, then with the most nodes under the same spines, then with the fewest switches.
 
-    Raises TopologyError, that of the first, where none can be built.
+    Where neither spec nor maker says what a pod is (``pods_open``), pods have as many units as take the fewest
+    switches. Raises TopologyError, that of the first, where none can be built.
     """
-    found: list[Wiring] = []
+    found: list[tuple[Units, Wiring]] = []
     refusals: list[TopologyError] = []
     for item in units:
         try:
@@ -65,12 +68,32 @@ def select_wiring(build: Callable[[Units], Wiring], units: Iterable[Units]) -> W
         except TopologyError as error:
             refusals.append(error)
             continue
+        found.append((item, wiring))
         if item.printed:
-            return wiring
-        found.append(wiring)
+            break
     if not found:
         raise refusals[0]
-    return min(found, key=lambda item: (len(item.tiers), -_pod_nodes(item), sum(item.switch_counts.values())))
+    best = found[-1] if found[-1][0].printed else min(found, key=lambda pair: _rank(pair[1]))
+    return _with_fewest_switches(build, *best) if pods_open else best[1]
+
+
+def _rank(wiring: Wiring) -> tuple[int, int, int]:
+    return len(wiring.tiers), -_pod_nodes(wiring), sum(wiring.switch_counts.values())
+
+
+def _with_fewest_switches(build: Callable[[Units], Wiring], chosen: Units, wiring: Wiring) -> Wiring:
+    """The wiring, or the same units in pods of another size where that takes fewer switches."""
+    if len(wiring.tiers) < _TIERS_WITH_PODS or chosen.pod_units is not None:
+        return wiring
+    count = next(axis.size for axis in wiring.tiers[0].axes if axis.name == "su")
+    for size in sorted({-(-count // pods) for pods in range(1, count + 1)}):
+        try:
+            other = build(replace(chosen, pod_units=size))
+        except TopologyError:
+            continue  # such as more units than the spines of a pod have ports for
+        if sum(other.switch_counts.values()) < sum(wiring.switch_counts.values()):
+            wiring = other
+    return wiring
 
 
 def _pod_nodes(wiring: Wiring) -> int:

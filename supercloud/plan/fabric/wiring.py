@@ -173,7 +173,7 @@ def _build(
                        lambda found: next(axis.size for axis in found.tiers[0].axes if axis.name == "su"))  # fmt: skip
 
     def apart() -> Wiring:
-        return select_wiring(of_units, units)
+        return select_wiring(of_units, units, pods_open=not (fabric.pod or (unit and unit.pod)))
 
     if not (is_open(fabric, role) and is_small(nodes, unit, radix[0], ratio[0])):
         return apart()

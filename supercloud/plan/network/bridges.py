@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from ...primitives.quantity import Rate
 from ...spec import Fabric as Declared
 from ..cabling.cabled import fabrics_cabled
 from ..fabric.roles import is_routed
@@ -57,6 +58,8 @@ class Trunk:
     lanes: int = 0
     """Electrical lanes of each port, 0 where its cage is whole."""
     split: int = 1
+    speed: Rate | None = None
+    """Of its links, where it is another one than the fabric's."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +194,7 @@ def bridges_of(plan: Plan) -> tuple[Bridged, ...]:
             vlan = of_host.get((role, group))
             if vlan is None:
                 unknown[item.name].append(host)
-            mode = _attach(site, trunks, host, ends, vlan)
+            mode = _attach(site, trunks, host, ends, vlan, item.pool_speeds.get(group))
             if mode:
                 modes.setdefault((group, len(ends), mode), []).append(host)
         bonds[item.name] = [HostBond(group, tuple(found), ports, mode)  # type: ignore[arg-type]
@@ -252,7 +255,8 @@ def _links(site: _Site, table: CableTable) -> Iterator[_Link]:
 
 
 def _attach(
-    site: _Site, trunks: dict[str, list[Trunk]], host: str, links: Sequence[_Link], vlan: Vlan | None
+    site: _Site, trunks: dict[str, list[Trunk]], host: str, links: Sequence[_Link], vlan: Vlan | None,
+    speed: Rate | None,
 ) -> str:  # fmt: skip
     """A host's ports on its switches; how the host bundles them, empty where it has one link."""
     ends = [link.upper for link in links]
@@ -268,7 +272,7 @@ def _attach(
             names = tuple(site.port(end) for end in group)
             what = host if bundled else f"{host} {next(x.host_port for x in links if x.upper == group[0])}"
             trunks[switch].append(Trunk("host", names, what, number, spans, vlan, lanes=_lanes(site, group[0]),
-                                        split=group[0].split))  # fmt: skip
+                                        split=group[0].split, speed=speed))  # fmt: skip
     return ("802.3ad" if bundled else "active-backup") if len(ends) > 1 else ""
 
 

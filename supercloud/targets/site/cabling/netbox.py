@@ -44,7 +44,7 @@ def netbox_files(plan: Plan, tables: list[CableTable]) -> dict[str, str]:
                 continue
             ports = types.setdefault(item.model, {})
             for name, printed, form in zip(_names(item), item.ports, item.forms, strict=True):
-                ports[name] = (_interface(table, form), "" if name == printed else str(printed))
+                ports[name] = (_interface(table, item, form), "" if name == printed else str(printed))
                 if table.lane.any() and item.kind == "leaf" and not item.run:
                     ports |= {f"{name}/{lane + 1}": ports[name] for lane in range(int(table.lane.max()))}
             for row in _devices(plan, item, makers):
@@ -52,7 +52,7 @@ def netbox_files(plan: Plan, tables: list[CableTable]) -> dict[str, str]:
         for at, system, _ in lane_names(table):
             leaf, port = table.devices[table.other_set[at]], int(table.other_port[at])
             label = f"{leaf.ports[port]}/{table.lane[at]}"
-            types[leaf.model][system] = (_interface(table, leaf.forms[port]), label)
+            types[leaf.model][system] = (_interface(table, leaf, leaf.forms[port]), label)
     files = {
         "1-sites.csv": _csv("name,slug,status", [(plan.name, plan.name, "planned")]),
         "2-manufacturers.csv": _csv("name,slug", sorted(_slugs(m for m, _, _ in makers.values()).items())),
@@ -120,8 +120,9 @@ def _names(item: Devices) -> list[str]:
     return [name or str(port) for name, port in zip(item.system if known else item.ports, item.ports, strict=True)]
 
 
-def _interface(table: CableTable, form: str) -> str:
-    speed = int(table.fabric.speed.base / 10**9) if table.fabric.speed else 0
+def _interface(table: CableTable, item: Devices, form: str) -> str:
+    rate = item.speed or table.fabric.speed
+    speed = int(rate.base / 10**9) if rate else 0
     if network_of(table.fabric) == "infiniband":
         return _INFINIBAND.get(speed, "other")
     if form == "osfp" and speed == 800:

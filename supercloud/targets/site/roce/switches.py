@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from ....plan.network.model import SwitchRun, Underlay
 from ....plan.network.server_links import ServerEnd, server_ends
 from ....primitives.addresses import Block
 from ....primitives.nodes import HostSet
+from ....primitives.quantity import Rate
 
 __all__ = ["Peer", "SwitchView", "NodePort", "switches_of"]
 
@@ -33,6 +34,8 @@ class NodePort(NamedTuple):
     nic: int
     split: int = 1
     """Of how many ends of one port it is one."""
+    speed: Rate | None = None
+    """Where it is another one than the fabric's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +93,14 @@ def switches_of(plan: Plan, underlay: Underlay) -> Iterator[SwitchView]:
         ends.setdefault(end.leaf, []).append(end)
     members = HostSet(tuple(pool.hosts for pool in plan.pools if underlay.fabric in pool.fabrics))
     hosts = list(members)
+    speeds = {host: fabric.pool_speeds[pool.name] for pool in plan.pools if pool.name in fabric.pool_speeds
+              for host in pool.hosts}  # fmt: skip
     for tier, run in runs.items():
         limit = run.system.max_paths if run.system else 1
         for index in range(run.tier.count):
             leaf = tier == "leaf"
             found = peers[tier][index]
-            nodes = list(_node_ports(underlay, index, ports[tier], hosts)) if leaf else []
+            nodes = list(_node_ports(underlay, index, ports[tier], hosts, speeds)) if leaf else []
             served = ends.get(index, []) if leaf else []
             nodes += [
                 NodePort(run.port(end.leaf_port, end.split, end.lane), end.gateway, end.host, end.port, end.split)
@@ -134,7 +139,9 @@ def _parallel(peers: list[Peer]) -> int:
     return max(counts.values(), default=1)
 
 
-def _node_ports(underlay: Underlay, leaf: int, ports: list[str], hosts: list[str]) -> Iterator[NodePort]:
+def _node_ports(
+    underlay: Underlay, leaf: int, ports: list[str], hosts: list[str], speeds: Mapping[str, Rate]
+) -> Iterator[NodePort]:  # fmt: skip
     rails = underlay.rails
     wired = rails.hosts
     _, side, number = rails.leaf_place(leaf)
@@ -143,4 +150,6 @@ def _node_ports(underlay: Underlay, leaf: int, ports: list[str], hosts: list[str
     start = rails.prefix(leaf).network_address
     for port in rails.ports(leaf):
         node, nic = divmod(port, wired.nics_per_side)
-        yield NodePort(ports[port], str(start + 2 * port), hosts[first + node], side * wired.nics_per_side + nic)
+        host = hosts[first + node]
+        yield NodePort(ports[port], str(start + 2 * port), host, side * wired.nics_per_side + nic,
+                       speed=speeds.get(host))  # fmt: skip

@@ -1,0 +1,43 @@
+"""How many servers a hint asks for: each number is planned before it is printed, with the judgement of the check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...catalog import Catalog
+from ..model import Plan
+from ..problems import Problems
+from ..storage.model import Design, LustreDesign
+from ..storage.products import storage_of
+
+__all__ = ["count_servers"]
+
+
+def count_servers(plan: Plan, catalog: Catalog, index: int, does: Callable[[Design], bool]) -> int | None:
+    """The fewest servers of the store at ``index`` with which ``does`` is true of its design, where more of them help.
+
+    None where no number does, also not the one that the plan takes when none is declared.
+    """
+    own = plan.storage[index].design
+    free = _design(plan, catalog, index, None)
+    if own is None or free is None or not does(free):
+        return None
+    step = 2 if isinstance(free, LustreDesign) and free.pairs else 1
+    low, high = own.servers // step, -(-free.servers // step)  # low does not do, high does
+    while high - low > 1:
+        middle = (low + high) // 2
+        found = _design(plan, catalog, index, middle * step)
+        low, high = (low, middle) if found is not None and does(found) else (middle, high)
+    return high * step
+
+
+def _design(plan: Plan, catalog: Catalog, index: int, count: int | None) -> Design | None:
+    """The store's design on so many servers, or on as many as the plan takes."""
+    item = plan.spec.storage[index]
+    if item.servers is None:
+        return None
+    changed = item.model_copy(update={"servers": item.servers.model_copy(update={"count": count})})
+    spec = plan.spec.model_copy(
+        update={"storage": (*plan.spec.storage[:index], changed, *plan.spec.storage[index + 1 :])}
+    )
+    return storage_of(spec, plan.network, plan.pools, catalog, Problems())[index].design

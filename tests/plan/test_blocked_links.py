@@ -1,0 +1,58 @@
+"""Links of bridged networks that the spanning tree blocks are counted, and what is advised leaves none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from plan.test_resolve import planned
+
+from supercloud.errors import Finding
+from supercloud.plan.model import Plan
+
+IN_BAND = {"name": "in-band", "kind": "ethernet", "shape": "rail-optimized", "switch": "nvidia-sn4600c"}
+MANAGEMENT = {"name": "management", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn2201",
+              "joins": {"fabric": "in-band", "links": 2}}  # fmt: skip
+
+
+def site(nodes: int, **more: Any) -> Plan:
+    pools = [{"name": "train", "machine": "dgx-h100", "nodes": nodes, "fabrics": ["in-band", "management"]}]
+    return planned(
+        pools=pools, fabrics=[IN_BAND | more, MANAGEMENT], facility={"rack": {"type": "eia-48u", "nodes": 4}}
+    )
+
+
+def blocked(plan: Plan) -> list[Finding]:
+    assert not plan.errors
+    return [item for item in plan.findings if item.check == "network-blocked"]
+
+
+# By hand: three pairs of leaves with four links to each of two spines: the second spine is joined by one pair only; of
+# the two links of each management leaf, which go to both spines, one is left.
+def test_links_to_spines_that_are_no_pair_are_counted() -> None:
+    plan = site(127, leaf_up=4, spines=2, peer_links=2)
+    leaves = plan.fabrics[1].switches("leaf")
+    found = {item.path: item.problem for item in blocked(plan)}
+    assert [tier.count for tier in plan.fabrics[0].tiers] == [6, 2]
+    assert (
+        found["fabrics[0]"].startswith("8 of 24 links") and "2 spine switches which are no pair" in found["fabrics[0]"]
+    )
+    assert found["fabrics[1]"].startswith(f"{leaves} of {2 * leaves} links")
+
+
+@pytest.mark.parametrize(("nodes", "declared", "cure"), [
+    (127, {"leaf_up": 4, "spines": 2, "peer_links": 2}, {"spines": 1}),
+    (40, {"spines": 4}, {"tiers": 1, "peer_links": 2}),
+])  # fmt: skip
+def test_what_is_advised_leaves_no_link_blocked(nodes: int, declared: dict[str, Any], cure: dict[str, Any]) -> None:
+    found = blocked(site(nodes, **declared))
+    text = "set " + " and ".join(f"{key}: {value}" for key, value in cure.items())
+    assert found and all(item.hint.startswith(text) for item in found), found
+    cured = {key: value for key, value in declared.items() if key != "spines" or "spines" in cure} | cure
+    assert not blocked(site(nodes, **cured))
+
+
+def test_routed_networks_and_single_switches_block_nothing() -> None:
+    pools = [{"name": "train", "machine": "dgx-b300", "nodes": 72, "fabrics": ["compute"]}]
+    routed = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}
+    assert not blocked(planned(pools=pools, fabrics=[routed])) and not blocked(site(8, tiers=1, peer_links=2))

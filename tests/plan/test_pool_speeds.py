@@ -1,0 +1,58 @@
+"""Pools with adapters of different speeds on one fabric: each pool's links run at what both ends give."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from plan.test_resolve import planned
+
+from supercloud.plan.cabling.cables import cables_of
+from supercloud.plan.model import Plan
+from supercloud.plan.summary import rows
+from supercloud.targets import render
+
+
+def mixed(machines: dict[str, str], switch: str, **fabric: Any) -> Plan:
+    pools = [{"name": name, "machine": machine, "nodes": 4, "fabrics": ["in-band"]}
+             for name, machine in machines.items()]  # fmt: skip
+    own = {"name": "in-band", "kind": "ethernet", "shape": "fat-tree", "switch": switch}
+    return planned(pools=pools, fabrics=[own | fabric])
+
+
+FAST_AND_SLOW = ({"slow": "dgx-h100", "fast": "dgx-b200"}, {"fast": "dgx-b200", "slow": "dgx-h100"})
+
+
+@pytest.mark.parametrize("machines", FAST_AND_SLOW)
+def test_links_of_each_pool_run_at_its_own_speed_in_any_order(machines: dict[str, str]) -> None:
+    plan = mixed(machines, "nvidia-sn5600", os="eos")
+    fabric = plan.fabrics[0]
+    assert not plan.errors
+    assert {name: str(fabric.link_speed(name)) for name in machines} == {"slow": "200 Gb/s", "fast": "400 Gb/s"}
+    assert [(tier.count, tier.radix) for tier in fabric.tiers] == [(1, 128)]  # ports at the faster speed
+    assert "400 Gb/s, 200 Gb/s to slow" in str(rows(plan))
+    table = cables_of(plan, fabric)
+    speeds = {str(devices.names[0]): str(devices.speed or fabric.speed) for devices in table.devices
+              if devices.kind == "node"}  # fmt: skip
+    assert speeds == {"slow-0001": "200 Gb/s", "fast-0001": "400 Gb/s"}
+    kinds = {str(name): table.kind[row] for row, name in enumerate(table.names("one"))}
+    assert kinds["fast-0001"] >= 0 > kinds["slow-0001"]  # a cable for 400 Gb/s is none for a link of 200 Gb/s
+    text = "\n".join(str(part) for part in render(plan, "ethernet").values())
+    for host, speed in (("slow-0001", "200g-4"), ("fast-0001", "400g-4")):
+        assert set(re.findall(rf"description {host}.*\n   speed (\S+)", text)) == {speed}
+
+
+@pytest.mark.parametrize("machines", FAST_AND_SLOW)
+def test_ports_that_do_not_run_the_slower_pool_are_an_error_naming_both(machines: dict[str, str]) -> None:
+    wrong = mixed(machines, "arista-7060x6-64pe").errors
+    assert [(item.check, item.path) for item in wrong] == [("fabric-speed", "fabrics[0]")]
+    assert all(text in wrong[0].problem for text in ("pool fast", "400 Gb/s", "pool slow", "200 Gb/s"))
+    said = mixed(machines, "nvidia-sn5600", speed="400 Gb/s").errors
+    assert [(item.check, item.path) for item in said] == [("fabric-speed", "fabrics[0].speed")]
+    assert "pool slow" in said[0].problem
+
+
+def test_switches_slower_than_both_pools_have_one_speed() -> None:
+    plan = mixed(FAST_AND_SLOW[0], "nvidia-sn4600c")
+    assert not plan.errors and str(plan.fabrics[0].speed) == "100 Gb/s" and not plan.fabrics[0].pool_speeds
