@@ -123,15 +123,19 @@ def _warnings(plan: Plan) -> list[Finding]:
 
 
 def _rank(written: _Written) -> tuple[int, ...]:
-    """Warnings, whether the catalog lacks a cable between switches, and switches; then whether hosts of a subnet
-    manager lack ports, then links."""
+    """Warnings, whether a link lacks a cable, and switches; then whether hosts of a subnet manager lack ports, then links.
+
+    Only a design whose links all have a kind of cable is preferred for its cables: where the cages of the machine are not
+    known, nothing says that its nodes can be joined to a switch made for their speed.
+    """
     from ..plan.cabling.unknown import count_unknown_links
 
     plan = written.plan
-    others = [item for item in _warnings(plan) if item.check != "subnet-manager-port"]
-    loose = any(item.switches for fabric in plan.fabrics if fabric.tiers for item in count_unknown_links(plan, fabric))
+    others = [item for item in _warnings(plan) if item.check not in ("subnet-manager-port", "cable-uplinks")]
+    unknown = (item for fabric in plan.fabrics if fabric.tiers for item in count_unknown_links(plan, fabric))
+    uncabled = any(not item.services for item in unknown)
     switches, links = _count_switches_and_links(plan)
-    return len(others), loose, switches, not written.way["manager"], links
+    return len(others), uncabled, switches, not written.way["manager"], links
 
 
 def _count_switches_and_links(plan: Plan) -> tuple[int, int]:

@@ -37,6 +37,8 @@ class UnknownLinks:
     reason: str
     switches: bool = False
     """Both ends are switches."""
+    services: bool = False
+    """One end is a machine that is no node."""
 
 
 def count_unknown_links(plan: Plan, fabric: FabricPlan) -> list[UnknownLinks]:
@@ -51,7 +53,8 @@ def count_unknown_links(plan: Plan, fabric: FabricPlan) -> list[UnknownLinks]:
     for between, count, near, far, speed, split in _groups(plan, fabric, fabric.speed):
         if count and not _is_joined(fabric, fabric.parts, near, far, speed, split):
             switches = near.side == far.side == "switch"
-            found.append(UnknownLinks(count, between, _explain(near, far, speed), switches))
+            services = between.split(" to ")[0] in {service.name for service in fabric.services}
+            found.append(UnknownLinks(count, between, _explain(near, far, speed), switches, services))
     return found
 
 

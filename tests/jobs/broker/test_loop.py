@@ -159,7 +159,7 @@ def test_the_unit_is_one_that_systemd_takes(tmp_path: Path) -> None:
 
 # set by systemd itself, by the engine for a job or for a helper, or of one session only
 NOT_OF_A_SERVICE = {
-    "HOME", "LOGNAME", "SHELL", "USER", "XDG_RUNTIME_DIR", "TMPDIR", "RANK", "NO_COLOR", "KUBERNETES_SERVICE_HOST",
+    "HOME", "LOGNAME", "SHELL", "USER", "XDG_RUNTIME_DIR", "TMPDIR", "RANK", "NO_COLOR", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT",
     "SUPERCLOUD_CHECKPOINT", "SUPERCLOUD_EPOCH", "SUPERCLOUD_JOB_KEY", "SUPERCLOUD_RESULT", "SUPERCLOUD_STATE",
     "XDG_STATE_HOME", "SUPERCLOUD_READING", "SUPERCLOUD_CALL", "SUPERCLOUD_RESULT_LOG",
 }  # fmt: skip
