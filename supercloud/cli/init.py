@@ -123,10 +123,10 @@ def _warnings(plan: Plan) -> list[Finding]:
 
 
 def _rank(written: _Written) -> tuple[int, ...]:
-    """Warnings, whether a link lacks a cable, and switches; then whether hosts of a subnet manager lack ports, then links.
+    """Warnings, whether a link lacks a cable, and switches; then whether hosts of a subnet manager lack ports; links.
 
-    Only a design whose links all have a kind of cable is preferred for its cables: where the cages of the machine are not
-    known, nothing says that its nodes can be joined to a switch made for their speed.
+    Only a design whose links all have a kind of cable is preferred for its cables: where the cages of the machine are
+    not known, nothing says that its nodes can be joined to a switch made for their speed.
     """
     from ..plan.cabling.unknown import count_unknown_links
 

@@ -50,7 +50,7 @@ def test_jobs_to_wait_for_that_are_not_there_are_named_with_those_that_are_near(
     (tmp_path / "job.yaml").write_text(AWAITING)
     (tmp_path / "cluster.yaml").write_text(CLUSTER)
     verb, *options = words
-    engine = ["--engine", "fake"] if verb == "submit" else []
+    engine = ["--engine", "local"] if verb == "submit" else []
     call = (verb, tmp_path / "job.yaml", "--on", tmp_path / "cluster.yaml", *engine, *options)
     if words != ("submit",):
         code, _, err = cli(*call)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...spec import JobSpec
@@ -13,14 +13,12 @@ from ..records import JobRecord
 from .limits import Holdings, over, with_more
 from .room import closed, only, taken
 
-__all__ = ["REFUSED", "Hold", "Move", "Start", "decide", "moves"]
+__all__ = ["GAVE_BACK", "Hold", "Move", "Start", "decide", "moves"]
 
-REFUSED = "every cluster that could have it refuses it now"
-"""Why a job is held of which nothing else is known; what its clusters said is in its record."""
 _IN_VAIN = 64  # jobs in a row without a place, after which those behind them are left for the next look
 
 
-_GAVE_BACK = "it refused the job or gave it back a short while ago"
+GAVE_BACK = "it gave the job back a short while ago"
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class Move:
 
 def decide(
     fleet: Fleet, waiting: Sequence[JobRecord], specs: Mapping[int, JobSpec], now: float,
-    avoid: Mapping[int, Collection[str]] | None = None, held: Holdings | None = None,
+    avoid: Mapping[int, Mapping[str, str]] | None = None, held: Holdings | None = None,
     silent: Sequence[Cluster] = (),
 ) -> list[Start | Hold]:  # fmt: skip
     """For each job, in turn, where it goes now, or why it goes nowhere.
@@ -58,6 +56,7 @@ def decide(
     says (``max_wait``; not at all where it says nothing), then takes the best that is free: that is how work bursts
     into a cloud. What it waits for it keeps from those behind it, or a large job would wait for ever. ``held`` is what
     tenants have: a job that is beyond its tenant's limits in one cluster goes to another, or waits, and keeps nothing.
+    ``avoid`` are the clusters that a job does not go to for some time, and why.
     ``silent`` are the clusters that ``fleet`` lacks, as they do not answer: a job that only they could have is told so.
     """
     actions: list[Start | Hold] = []
@@ -68,7 +67,7 @@ def decide(
         if in_vain >= _IN_VAIN:
             actions.append(Hold(record, "jobs before it wait for the same nodes"))
             continue
-        avoided = (avoid or {}).get(record.id, ())
+        avoided = (avoid or {}).get(record.id, {})
         allowed = [cluster.plan.name for cluster in fleet.clusters if cluster.plan.name not in avoided]
         found = _choice(specs[record.id], record, only(fleet, allowed), now, held, now - record.recorded >= patience)
         if isinstance(found, Placement):
@@ -81,7 +80,9 @@ def decide(
         if not reason:
             barred = [replace(cluster, barred=SILENT) for cluster in silent]
             barred += [
-                replace(cluster, barred=_GAVE_BACK) for cluster in fleet.clusters if cluster.plan.name in avoided
+                replace(cluster, barred=avoided[cluster.plan.name])
+                for cluster in fleet.clusters
+                if cluster.plan.name in avoided
             ]
             reason = _why_nowhere(specs[record.id], only(fleet, allowed), barred, now)
         actions.append(Hold(record, reason))
@@ -122,7 +123,7 @@ def _why_nowhere(job: JobSpec, fleet: Fleet, barred: Sequence[Cluster], now: flo
     wanted = job.place.clusters
     first = min(refusals, default=None, key=lambda refusal: (
         refusal.reason not in reasons, wanted != "any" and refusal.cluster not in wanted))  # fmt: skip
-    return str(first) if first else REFUSED
+    return str(first) if first else "every cluster that could have it refuses it now"
 
 
 def moves(

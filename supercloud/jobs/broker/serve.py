@@ -29,7 +29,7 @@ from ..states import State
 from ..store import GIVEN_BACK, Store
 from ..submission import Status
 from . import ledger
-from .decide import REFUSED, Hold, Move, Start, decide, moves
+from .decide import GAVE_BACK, Hold, Move, Start, decide, moves
 from .limits import held_by, with_more
 from .looks import Answer, look_at
 from .loop import Reporter
@@ -63,7 +63,7 @@ class Broker:
         self._placements: dict[int, str] = {}
         """By job, as text: those that are known to be readable."""
         self.specs: dict[int, JobSpec] = {}
-        self.avoid: dict[int, dict[str, float]] = {}
+        self.avoid: dict[int, dict[str, tuple[float, str]]] = {}
         self._avoiding = threading.Lock()  # around what jobs that are handed over side by side write to ``avoid``
         self.silent: dict[str, float] = {}
         self.busy: set[str] = set()
@@ -97,8 +97,6 @@ class Broker:
         visible = {cluster.plan.name for cluster in view.clusters}
         silent = [cluster for cluster in self.fleet.clusters if cluster.plan.name not in visible]
         for action in decide(view, order, self.specs, now, self._avoided(held, self.ticks()), have, silent):
-            if isinstance(action, Hold) and action.reason == REFUSED and action.record.reason:
-                continue
             if isinstance(action, Hold):
                 ledger.explain(self.store, action.record, action.reason)
             else:
@@ -391,22 +389,26 @@ class Broker:
     def _avoid(self, record: JobRecord, cluster: str, why: str, now: float) -> None:
         """Try other clusters for some time."""
         with self._avoiding:
-            self.avoid.setdefault(record.id, {})[cluster] = now + _AVOID
+            self.avoid.setdefault(record.id, {})[cluster] = (
+                now + _AVOID,
+                f"it refused the job a short while ago: {why}",
+            )
         ledger.explain(self.store, self.store.get(record.id), f"{cluster}: {why}")
         self._warn(f"job {record.id} is refused by {cluster}: {why}", f"job {record.id} on {cluster}")
 
-    def _avoided(self, held: list[JobRecord], now: float) -> dict[int, set[str]]:
+    def _avoided(self, held: list[JobRecord], now: float) -> dict[int, dict[str, str]]:
+        """The clusters that each job does not go to now, and why."""
         with self._avoiding:
             self.avoid = {number: kept for number, names in self.avoid.items()
-                          if (kept := {name: until for name, until in names.items() if until > now})}  # fmt: skip
-            avoided = {number: set(names) for number, names in self.avoid.items()}
+                          if (kept := {name: until for name, until in names.items() if until[0] > now})}  # fmt: skip
+            avoided = {number: {name: why for name, (_, why) in names.items()} for number, names in self.avoid.items()}
         if self.reporter is not None:
             for number, names in avoided.items():
                 for name in names:
                     self.reporter.keep(f"job {number} on {name}")  # it is not asked again yet
         for record in held:
             if record.reason == GIVEN_BACK:  # where it waited in vain looks free as soon as it has left
-                avoided.setdefault(record.id, set()).add(record.cluster)
+                avoided.setdefault(record.id, {})[record.cluster] = GAVE_BACK
         return avoided
 
     def _move(self, move: Move) -> bool:

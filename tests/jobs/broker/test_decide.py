@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jobs.broker.fleets import fleet, job
 
-from supercloud.jobs.broker.decide import Hold, Start, decide, moves
+from supercloud.jobs.broker.decide import GAVE_BACK, Hold, Start, decide, moves
 from supercloud.jobs.broker.room import closed, taken
 from supercloud.jobs.broker.turns import in_turn, shares_of
 from supercloud.jobs.placement import Placement, place
@@ -73,8 +73,8 @@ def test_nobody_overtakes_on_the_nodes_a_large_job_waits_for() -> None:
 
 def test_a_cluster_that_refuses_is_avoided() -> None:
     here = fleet({"a": 2, "b": 2})
-    assert goes(decide(here, [record(1)], {1: job(1)}, NOW, {1: {"a"}})) == ["b"]
-    assert goes(decide(here, [record(1)], {1: job(1)}, NOW, {1: {"a", "b"}})) == ["-"]
+    assert goes(decide(here, [record(1)], {1: job(1)}, NOW, {1: {"a": GAVE_BACK}})) == ["b"]
+    assert goes(decide(here, [record(1)], {1: job(1)}, NOW, {1: {"a": GAVE_BACK, "b": GAVE_BACK}})) == ["-"]
 
 
 def test_many_in_vain_are_left_for_the_next_look() -> None:
@@ -151,6 +151,6 @@ def test_a_job_that_only_a_silent_cluster_can_have_is_told_to_wait_for_it(
 def test_a_job_whose_only_cluster_gave_it_back_is_not_told_to_go_elsewhere() -> None:
     here = fleet({"near": 1, "far": 4})
     wanted = {1: job(2, place={"clusters": ["far"]})}
-    [found] = decide(here, [record(1)], wanted, NOW, {1: {"far"}})
+    [found] = decide(here, [record(1)], wanted, NOW, {1: {"far": GAVE_BACK}})
     assert isinstance(found, Hold)
-    assert found.reason.startswith("far/train: it refused the job or gave it back") and "near" not in found.reason
+    assert found.reason.startswith("far/train: it gave the job back") and "near" not in found.reason
