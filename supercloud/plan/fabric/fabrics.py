@@ -15,7 +15,7 @@ from ..cabling.parts import Parts
 from ..model import FabricPlan, PoolPlan, SwitchTier
 from ..problems import Problems
 from .port_owners import check_ports_taken_once
-from .roles import adapter_of, role_of
+from .roles import adapter_of, is_routed, role_of
 from .services import Others, services_of
 from .speeds import compute_speeds
 from .wiring import build, rack_nodes, with_room
@@ -68,6 +68,11 @@ def _joins(spec: ClusterSpec, index: int, fabric: Fabric, problems: Problems) ->
     elif _SWITCH_KIND.get(other.kind) != _SWITCH_KIND.get(fabric.kind):
         problems.error("fabric-joins", path, f"{fabric.name} is {fabric.kind}, {other.name} is {other.kind}: no cable "
                        "joins them", "join a network of the same kind")  # fmt: skip
+    elif is_routed(fabric.kind, role_of(fabric)) != is_routed(other.kind, role_of(other)):
+        routed, bridged = (fabric, other) if is_routed(fabric.kind, role_of(fabric)) else (other, fabric)
+        problems.error("fabric-joins", path, f"{routed.name} is routed ({routed.kind}, role {role_of(routed)}) and "
+                       f"{bridged.name} is bridged: the VLANs of one do not cross the other",
+                       "join an in-band or management network")  # fmt: skip
 
 
 def _joined_is_built(
