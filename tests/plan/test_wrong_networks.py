@@ -44,8 +44,9 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
     "joins another kind": ("fabric-joins", "fabrics[2].joins.fabric", "compute is infiniband",
                            joined(fabric="compute", links=2)),
     "joins a routed network": (
-        "fabric-joins", "fabrics[2].joins.fabric", "in-band is routed (ethernet, role storage) and management is bridged",
-        spec(COMPUTE, IN_BAND | {"role": "storage"}, MANAGEMENT | {"joins": {"fabric": "in-band", "links": 2}}, nodes=8)),
+        "fabric-joins", "fabrics[2].joins.fabric", "in-band is routed (ethernet, role storage)",
+        spec(COMPUTE, IN_BAND | {"role": "storage"}, MANAGEMENT | {"joins": {"fabric": "in-band", "links": 2}},
+             nodes=8)),
     "joins a network without a pool": (
         "fabric-joins", "fabrics[2].joins.fabric", "in-band",
         spec(COMPUTE, IN_BAND, MANAGEMENT | {"joins": {"fabric": "in-band", "links": 2}},
