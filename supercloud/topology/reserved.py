@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from functools import cached_property
+from itertools import islice
+from typing import Literal, NamedTuple, TypeAlias
 
 from .errors import NoFreePorts, require
 from .links import NodeLinks
@@ -33,19 +35,27 @@ def asks_of(reserved: Reserved) -> tuple[Reserve, ...]:
 
 
 class _Leaf:
-    """The ports of one leaf that neither nodes nor uplinks have, the last ones first."""
+    """The ports of one leaf that neither nodes nor uplinks have, the last ones first.
+
+    Ports are taken from ``plain`` only after all that need cages have theirs, so ``clean`` is not told of them.
+    """
 
     def __init__(self, number: int, low: int, room: int, cage: int, kept: range) -> None:
-        self.number, self.cage = number, cage
-        self.plain = [port for port in range(low, room) if port not in kept]
-        """Free ports; the last one is taken first."""
-        self.clean = {
-            number: None for number in range(room // cage - 1, -(-low // cage) - 1, -1)
-            if not any(port in kept for port in range(number * cage, (number + 1) * cage))
-        }  # fmt: skip
-        """Cages of which no port is taken, in the order of taking."""
+        self.number, self.low, self.room, self.cage, self.kept = number, low, room, cage, kept
         self.begun: list[int] = []
         """Ports left in cages that links which keep apart have begun."""
+
+    @cached_property
+    def plain(self) -> list[int]:
+        """Free ports; the last one is taken first."""
+        return [port for port in range(self.low, self.room) if port not in self.kept]
+
+    @cached_property
+    def clean(self) -> dict[int, None]:
+        """Cages of which no port is taken, in the order of taking."""
+        cages = range(self.room // self.cage - 1, -(-self.low // self.cage) - 1, -1)
+        first, last = self.kept.start // self.cage, -(-self.kept.stop // self.cage)
+        return {number: None for number in cages if not (self.kept and first <= number < last)}
 
     def take_cage(self, ports: int) -> list[int]:
         """So many ports of a whole cage; the rest of the cage is left for links of the same kind."""
@@ -55,12 +65,6 @@ class _Leaf:
         self.plain = [port for port in self.plain if port not in whole]
         self.begun += whole[:-ports]
         return whole[-ports:]
-
-    def take_plain(self) -> int:
-        """The last free port."""
-        port = self.plain.pop()
-        self.clean.pop(port // self.cage, None)
-        return port
 
 
 def place_reserved(
@@ -104,10 +108,15 @@ def _free(hosts: NodeLinks, units: int, room: int) -> Iterator[tuple[int, int]]:
                 yield from ((leaf + side * hosts.side_stride, taken) for side in range(hosts.sides))
 
 
+def _first(leaves: Sequence[_Leaf], what: Literal["plain", "clean", "begun"], count: int) -> list[_Leaf]:
+    """So many leaves, from the first on, that have such ports or cages; there may be many others."""
+    return list(islice((leaf for leaf in leaves if getattr(leaf, what)), count))
+
+
 def _cages(hosts: NodeLinks, leaves: Sequence[_Leaf], ask: Reserve) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     while len(found) < ask.ports:
-        able = [leaf for leaf in leaves if leaf.clean]
+        able = _first(leaves, "clean", -(-(ask.ports - len(found)) // ask.together))
         if not able:
             lacking = -(-(ask.ports - len(found)) // ask.together)
             raise NoFreePorts(
@@ -117,7 +126,7 @@ def _cages(hosts: NodeLinks, leaves: Sequence[_Leaf], ask: Reserve) -> list[tupl
                 lacking * ask.together,
                 hosts.nics,
             )
-        for leaf in able[: -(-(ask.ports - len(found)) // ask.together)]:
+        for leaf in able:
             found += [(leaf.number, port) for port in leaf.take_cage(ask.together)]
     return found[: ask.ports]
 
@@ -125,19 +134,19 @@ def _cages(hosts: NodeLinks, leaves: Sequence[_Leaf], ask: Reserve) -> list[tupl
 def _apart(leaves: Sequence[_Leaf], ports: int) -> list[tuple[int, int]]:
     """Cages of their own, leaf after leaf; then what is left in those; at last whatever port there is."""
     found: list[tuple[int, int]] = []
-    while len(found) < ports and (able := [leaf for leaf in leaves if leaf.clean]):
-        found += [(leaf.number, leaf.take_cage(1)[0]) for leaf in able[: ports - len(found)]]
-    while len(found) < ports and (able := [leaf for leaf in leaves if leaf.begun]):
-        found += [(leaf.number, leaf.begun.pop(0)) for leaf in able[: ports - len(found)]]
+    while len(found) < ports and (able := _first(leaves, "clean", ports - len(found))):
+        found += [(leaf.number, leaf.take_cage(1)[0]) for leaf in able]
+    while len(found) < ports and (able := _first(leaves, "begun", ports - len(found))):
+        found += [(leaf.number, leaf.begun.pop(0)) for leaf in able]
     return found + _plain(leaves, ports - len(found))
 
 
 def _plain(leaves: Sequence[_Leaf], ports: int) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
-    while len(found) < ports and (able := [leaf for leaf in leaves if leaf.plain]):
-        found += [(leaf.number, leaf.take_plain()) for leaf in able[: ports - len(found)]]
-    while len(found) < ports and (able := [leaf for leaf in leaves if leaf.begun]):
-        found += [(leaf.number, leaf.begun.pop(0)) for leaf in able[: ports - len(found)]]
+    while len(found) < ports and (able := _first(leaves, "plain", ports - len(found))):
+        found += [(leaf.number, leaf.plain.pop()) for leaf in able]
+    while len(found) < ports and (able := _first(leaves, "begun", ports - len(found))):
+        found += [(leaf.number, leaf.begun.pop(0)) for leaf in able]
     return found
 
 
