@@ -164,16 +164,16 @@ def kubernetes_host_network(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 def kubernetes_rail_addresses(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Rails whose subnet is full of nodes."""
     for _ in facts_of(plan):
-        used = {(reach.fabric.name, reach.way): reach for pool in plan.pools for reach in reaches(plan, pool)}
-        for reach in used.values():
-            if reach.way not in ("host-device", "sr-iov"):
-                continue
-            if not all(pod_blocks(plan, reach.fabric, reach.way, reach.functions)):
-                index = [fabric.name for fabric in plan.spec.fabrics].index(reach.fabric.name)
-                yield Finding("kubernetes-rail-addresses", "warning", f"fabrics[{index}].subnet",
-                              f"beside its nodes and servers the rails of {reach.fabric.name} have no addresses left "
-                              "for pods: they get the ports without one, which is enough for RDMA and not for IP",
-                              "give a larger network, or leave subnet out")  # fmt: skip
+        ways = {(reach.fabric.name, reach.way, reach.named): reach
+                for pool in plan.pools for reach in reaches(plan, pool)
+                if reach.way in ("host-device", "sr-iov")}  # fmt: skip
+        full = {reach.fabric.name: reach for reach in ways.values() if not all(pod_blocks(plan, reach))}
+        for reach in full.values():
+            index = [fabric.name for fabric in plan.spec.fabrics].index(reach.fabric.name)
+            yield Finding("kubernetes-rail-addresses", "warning", f"fabrics[{index}].subnet",
+                          f"beside its nodes and servers the rails of {reach.fabric.name} have no addresses left "
+                          "for pods: they get the ports without one, which is enough for RDMA and not for IP",
+                          "give a larger network, or leave subnet out")  # fmt: skip
 
 
 def kubernetes_node_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:

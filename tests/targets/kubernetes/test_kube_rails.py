@@ -45,6 +45,45 @@ def test_pods_take_no_address_of_a_node_or_a_server(changes: dict[str, Any]) -> 
         assert block.num_addresses - 2 >= served * item["spec"]["perNodeBlockSize"]
 
 
+B300 = H100 | {"name": "new", "machine": "dgx-b300", "nodes": 32}
+GB300 = H100 | {"name": "super", "machine": "dgx-gb300", "nodes": 18}
+
+
+@pytest.mark.parametrize("pools, rails", [([B300], 8), ([H100, B300], 8), ([GB300], 4), ([GB300, B300], 4)])
+def test_nodes_hold_an_address_for_each_time_a_pod_joins_a_network(pools: list[dict[str, Any]], rails: int) -> None:
+    """Where the RDMA devices of a machine are not known, its pods join one network once for each port."""
+    plan = planned({"pools": pools, "fabrics": [ONPREM["fabrics"][0] | {"rails": rails}]})
+    assert plan.networks and not [item for item in plan.findings if item.check == "kubernetes-rail-addresses"]
+    found = {item["metadata"]["name"]: item for item in
+             by_kind(objects_of(render(plan, "kubernetes")), "IPPool").values()}  # fmt: skip
+    for pool in plan.pools:
+        [reach] = reaches(plan, pool)
+        for network in set(reach.networks):
+            size = found[network]["spec"]["perNodeBlockSize"]
+            assert size >= reach.networks.count(network), (pool.name, network)
+    taken: list[ipaddress.IPv4Network] = []
+    for name, item in found.items():
+        [term] = item["spec"]["nodeSelector"]["nodeSelectorTerms"]
+        served = term["matchExpressions"][0]["values"]
+        assert served == [pool.name for pool in plan.pools if name in reaches(plan, pool)[0].networks]
+        block = ipaddress.IPv4Network(item["spec"]["subnet"])
+        nodes = sum(plan.pool(each).nodes for each in served)
+        assert block.num_addresses - 2 >= nodes * item["spec"]["perNodeBlockSize"]
+        assert not any(block.overlaps(other) for other in taken)
+        taken.append(block)
+
+
+def test_ports_of_unknown_devices_need_room_for_all_rails() -> None:
+    """256 addresses of a rail are enough for pods on 100 nodes that hold one address each, and not for eight."""
+    fabrics = [ONPREM["fabrics"][0] | {"subnet": "172.16.0.0/20"}]
+    named = planned({"fabrics": fabrics, "pools": [H100 | {"nodes": 100}]})
+    unnamed = planned({"fabrics": fabrics, "pools": [B300 | {"nodes": 100}]})
+    assert not [item for item in named.findings if item.check == "kubernetes-rail-addresses"]
+    [finding] = [item for item in unnamed.findings if item.check == "kubernetes-rail-addresses"]
+    assert finding.path == "fabrics[0].subnet"
+    assert not by_kind(objects_of(render(unnamed, "kubernetes")), "IPPool")
+
+
 def test_rails_without_room_for_pods_are_said() -> None:
     fabrics = [ONPREM["fabrics"][0] | {"subnet": "172.16.0.0/21"}]  # 256 addresses a rail, all of them for nodes
     plan = planned({"fabrics": fabrics})

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ....plan.fabric.nccl import collectives_file
-from ....plan.kubernetes.fabrics import Reach, adapter_of, nccl_of, pod_blocks, reaches
+from ....plan.kubernetes.fabrics import Reach, adapter_of, addresses_per_node, nccl_of, pod_blocks, reaches
 from ....plan.kubernetes.names import POOL, attachment_of, namespace_of, settings_of
 from ....plan.model import Plan, PoolPlan
 from .given import facts_of, taints_of, tenant_names
@@ -125,19 +125,20 @@ def _networks(plan: Plan, uses: list[_Use], operator: str) -> Iterator[Object]:
             if name in done:
                 continue
             done.add(name)
-            blocks = pod_blocks(plan, reach.fabric, reach.way, reach.functions)
+            blocks = pod_blocks(plan, reach)
             ipam = ""
             if rail < len(blocks) and (block := blocks[rail]):
                 ipam = _json({"type": "nv-ipam", "poolName": name})
                 pools = [
                     other.pool.name
                     for other in uses
-                    if (other.reach.fabric.name, other.reach.way) == (reach.fabric.name, reach.way)
+                    if (other.reach.fabric.name, other.reach.way, other.reach.named)
+                    == (reach.fabric.name, reach.way, reach.named)
                 ]
                 terms = [{"matchExpressions": [{"key": POOL, "operator": "In", "values": pools}]}]
                 yield obj(_IPAM, "IPPool", name, operator, spec={
                     "subnet": str(block),
-                    "perNodeBlockSize": reach.functions,
+                    "perNodeBlockSize": addresses_per_node(plan, reach),
                     "nodeSelector": {"nodeSelectorTerms": terms},
                 })  # fmt: skip
             for tenant in tenant_names(plan):
