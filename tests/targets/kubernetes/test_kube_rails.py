@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from typing import Any
 
 import pytest
-from kube_specs import ONPREM, by_kind, objects_of, planned
+import yaml
+from kube_specs import ELSEWHERE, ONPREM, VARIANTS, by_kind, objects_of, planned
 
 from supercloud.plan.kubernetes.fabrics import reaches
 from supercloud.plan.network.server_links import server_ends
@@ -112,3 +114,17 @@ def test_adapters_of_another_maker_get_no_driver_of_nvidia(machine: str, model: 
     [policy] = by_kind(objects_of(render(both, "kubernetes")), "NicClusterPolicy").values()
     [rule] = policy["spec"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
     assert rule["matchExpressions"][0]["values"] == ["nv"]
+
+
+@pytest.mark.parametrize("changes, on_hosts", [({}, True), (VARIANTS["roce"], True), (ELSEWHERE["aks"], False)])
+def test_one_driver_of_network_adapters(changes: dict[str, Any], on_hosts: bool) -> None:
+    """Own hosts set names, addresses and QoS with its tools: a driver container would load another and undo them."""
+    bundle = render(planned(changes), "kubernetes")
+    [policy] = by_kind(objects_of(bundle), "NicClusterPolicy").values()
+    assert ("ofedDriver" in policy["spec"]) is not on_hosts
+    values = yaml.safe_load(bundle["charts/gpu-operator.yaml"])
+    assert values["driver"]["rdma"] == {"enabled": True, "useHostMofed": on_hosts}
+    steps = re.findall(r"^[123]\. .+", bundle["INSTALL.md"], re.M)
+    first = "1. On train-[0001-0064]: install DOCA-OFED"
+    assert bool(steps and steps[0].startswith(first)) is on_hosts
+    assert any("the target `roce`" in step for step in steps) is (changes is VARIANTS["roce"])

@@ -9,7 +9,7 @@ from typing import Any
 from ....catalog.kubernetes_parts import DeviceStack
 from ....plan.kubernetes.names import POOL, channel_claim_of, domain_of, namespace_of
 from ....plan.model import Plan, PoolPlan
-from .given import accelerated, claimed, classed, device_class_of, facts_of, taints_of, tenant_names
+from .given import accelerated, claimed, classed, device_class_of, facts_of, has_host_driver, taints_of, tenant_names
 from .manifest import Object, obj, yaml_text
 
 __all__ = ["COUNTERS", "amd_values", "dra_values", "neuron_values", "nvidia_values", "objects"]
@@ -42,7 +42,7 @@ def nvidia_values(plan: Plan) -> Object:
         "driver": {
             "enabled": "driver" not in brought,
             "kernelModuleType": "auto",
-            "rdma": {"enabled": rdma, "useHostMofed": False},
+            "rdma": {"enabled": rdma, "useHostMofed": has_host_driver(plan)},
             "upgradePolicy": {"autoUpgrade": True, "maxParallelUpgrades": 1, "maxUnavailable": "25%",
                               "drain": {"enable": False}},
         },

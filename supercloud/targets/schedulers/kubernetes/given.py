@@ -48,6 +48,15 @@ def claimed(plan: Plan) -> bool:
     return isinstance(scheduler, KubernetesScheduler) and scheduler.devices == "claims"
 
 
+def has_host_driver(plan: Plan) -> bool:
+    """Whether the driver of network adapters is the host's own.
+
+    On own machines the interfaces' names, addresses and settings are made on the host. A container that loads another
+    driver takes them away each time it starts, and brings no tools to set them with.
+    """
+    return plan.site.kind == "onprem"
+
+
 def claimed_classes(plan: Plan) -> dict[str, list[str]]:
     """Resource -> device classes of pools whose accelerators are claimed: their quota is that of the resource."""
     facts = facts_of(plan)
