@@ -52,6 +52,8 @@ class Accelerator(Fact):
     vendor: Text
     aliases: tuple[FactName, ...] = ()
     """Short names a job may ask for (``h100``)."""
+    product_names: tuple[Text, ...] = ()
+    """The product as its driver reports it (``nvidia-smi``), in every form that is known."""
     succeeds: tuple[FactName, ...] = ()
     """Accelerators that this one can stand in for wherever ``>=`` is asked: the edges of a partial order."""
     memory: Size | None = None

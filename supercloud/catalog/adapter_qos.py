@@ -16,6 +16,10 @@ class AdapterQos(Fact):
 
     vendor: Text
     tool: Literal["mlnx_qos", "nicctl", "bnxt_setupcc"]
+    software: Text
+    """The commands, and the software of hosts that has them."""
+    driver_service: Text | None = None
+    """Unit (systemd) that loads the driver: adapters lose what was set on them when it starts again."""
     models: tuple[Text, ...]
     """What the names of the models begin with, as machines have them."""
     devices: tuple[Text, ...] = ()

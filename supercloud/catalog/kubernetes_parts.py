@@ -67,6 +67,8 @@ class DeviceStack(Fact):
     """Name of that driver, as selectors know its attributes."""
     product_attribute: Text | None = None
     """Attribute of a device that says its product."""
+    whole_rule: Text | None = None
+    """What a selector requires besides, so that it takes whole accelerators: a comparison of another attribute."""
     slices: Flag = False
     """Whether accelerators can be cut into instances (MIG)."""
     sharing: Flag = False

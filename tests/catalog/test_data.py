@@ -233,13 +233,28 @@ def test_machines_of_google_have_binary_gigabytes(catalog: Catalog) -> None:
     assert catalog.machine("a3-highgpu-8g").memory == Size("1916928 MiB")
 
 
+# What nvidia-smi prints for all of the memory: that of these is all they are sold with.
+_ALL_REPORTED = {"a100-40gb-sxm", "a100-80gb-sxm"}
+
+
 def test_memory_that_the_driver_reports_is_a_little_less_than_the_nominal_one(catalog: Catalog) -> None:
-    """It decides whether a model fits. More is a wrong unit; a tenth less is another product."""
+    """It decides whether a model fits. As much is the nominal size, more a wrong unit, a tenth less another product."""
     both = [item for item in accelerators(catalog).values() if item.memory and item.memory_reported]
-    assert len(both) > 8
+    assert len(both) > 10
     for item in both:
         assert item.memory and item.memory_reported
-        assert 0.9 <= item.memory_reported.base / item.memory.base <= 1, item.name
+        share = item.memory_reported.base / item.memory.base
+        assert 0.9 <= share <= 1 and (share < 1) is (item.name not in _ALL_REPORTED), item.name
+
+
+def test_memory_that_the_driver_reports_is_read_from_a_driver(catalog: Catalog) -> None:
+    """What a provider lists for its instances is the size that accelerators are sold by."""
+    for item in accelerators(catalog).values():
+        sources = [source for source in item.source if source.startswith("memory_reported:")]
+        assert bool(sources) is (item.memory_reported is not None), item.name
+        assert all("nvidia-smi" in source and "karpenter" not in source for source in sources), item.name
+    assert catalog.accelerator("h200-sxm").memory_reported == Size("143771 MiB")
+    assert catalog.accelerator("h100-sxm").memory_reported == Size("81559 MiB")
 
 
 def test_memory_is_that_of_the_whole_accelerator_as_instances_count_it(catalog: Catalog) -> None:

@@ -11,9 +11,9 @@ from ...errors import Finding
 from ...spec.scheduler import KubernetesScheduler
 from ..kubernetes.levels import level_names, place_of
 from ..kubernetes.networks import cluster_networks
-from ..kubernetes.quota import allotments
+from ..kubernetes.quota import CPU, Allotment, allotments, node_resources, pool_capacity
 from ..kubernetes.releases import age
-from ..model import Plan
+from ..model import Plan, TenantPlan
 from . import kubernetes_nodes
 from .kubernetes_nodes import facts_of, path_of
 
@@ -150,11 +150,33 @@ def kubernetes_tenant_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 yield Finding("kubernetes-tenant-limits", "note", f"{path}.limits.max_time",
                               "Volcano has no longest time of a tenant's jobs",
                               "take Kueue, or leave it out")  # fmt: skip
+            for limit, total in _split_limits(plan, tenant, shares[tenant.name]) if facts.kueue else ():
+                yield Finding("kubernetes-tenant-limits", "note", f"{path}.limits.{limit}",
+                              f"a queue of Kueue counts each pool by itself, so each has a part of the limit of "
+                              f"{tenant.name}: {total}; a job that needs more of one pool is never admitted",
+                              "give each pool a tenant of its own where that is too little")  # fmt: skip
             owned = {name: number for own in shares[tenant.name] for name, number in own.nominal.items() if number}
             if tenant.share and not any("/" in name or not plan.accelerators for name in owned):
                 yield Finding("kubernetes-tenant-limits", "warning", f"{path}.share",
                               f"a share of {tenant.share} is less than one accelerator: {tenant.name} only borrows",
                               "give it a larger share")  # fmt: skip
+
+
+def _split_limits(plan: Plan, tenant: TenantPlan, shares: list[Allotment]) -> Iterator[tuple[str, str]]:
+    """Limits that bind over several pools, and what is left of them in each."""
+    for limit, most in (("accelerators", tenant.limits.accelerators), ("nodes", tenant.limits.nodes)):
+        parts: dict[str, tuple[int, int]] = {}
+        for pool, share in zip(plan.pools, shares, strict=True):
+            name = CPU if limit == "nodes" else pool.accelerator.kubernetes if pool.accelerator else None
+            capacity = pool_capacity(pool)
+            if most is None or name not in capacity or (pool.tenants and tenant.name not in pool.tenants):
+                continue
+            per_node = node_resources(pool)[name] if limit == "nodes" else 1
+            has = share.nominal[name] + share.borrow.get(name, 0)
+            parts[pool.name] = (has // per_node, capacity[name] // per_node)
+        given, there_is = (sum(numbers) for numbers in zip(*parts.values(), strict=True)) if parts else (0, 0)
+        if most and len(parts) > 1 and given == most < there_is:
+            yield limit, ", ".join(f"{has} of {there} on {name}" for name, (has, there) in parts.items())
 
 
 def kubernetes_capacity(plan: Plan, catalog: Catalog) -> Iterator[Finding]:

@@ -102,6 +102,24 @@ def kubernetes_claims(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                               "remove 'slicing', or set scheduler.devices: plugin")  # fmt: skip
 
 
+def kubernetes_products(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Accelerators that no device class can pick, because nobody sourced what their driver calls them."""
+    for facts in facts_of(plan):
+        scheduler = plan.scheduler.spec
+        claims = isinstance(scheduler, KubernetesScheduler) and scheduler.devices == "claims"
+        for pool in plan.pools:
+            stack = facts.stacks.get(pool.accelerator.kubernetes or "") if pool.accelerator else None
+            if not (pool.accelerator and stack and stack.driver and facts.release and facts.release.abilities.devices):
+                continue
+            if not pool.accelerator.product_names:
+                yield Finding("kubernetes-products", "warning" if claims else "note",
+                              f"{path_of(plan, pool)}.machine",
+                              f"it is not known what the driver reports as the product of {pool.accelerator.name}: "
+                              f"{pool.name} has no device class",
+                              "give accelerators.product_names in a catalog overlay, as nvidia-smi prints it"
+                              )  # fmt: skip
+
+
 def kubernetes_channels(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Channels of scale-up domains under a Volcano that places no claims within a level."""
     for facts in facts_of(plan):
@@ -164,16 +182,16 @@ def kubernetes_host_network(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 def kubernetes_rail_addresses(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Rails whose subnet is full of nodes."""
     for _ in facts_of(plan):
-        used = {(reach.fabric.name, reach.way): reach for pool in plan.pools for reach in reaches(plan, pool)}
-        for reach in used.values():
-            if reach.way not in ("host-device", "sr-iov"):
-                continue
-            if not all(pod_blocks(plan, reach.fabric, reach.way, reach.functions)):
-                index = [fabric.name for fabric in plan.spec.fabrics].index(reach.fabric.name)
-                yield Finding("kubernetes-rail-addresses", "warning", f"fabrics[{index}].subnet",
-                              f"beside its nodes and servers the rails of {reach.fabric.name} have no addresses left "
-                              "for pods: they get the ports without one, which is enough for RDMA and not for IP",
-                              "give a larger network, or leave subnet out")  # fmt: skip
+        ways = {(reach.fabric.name, reach.way, reach.named): reach
+                for pool in plan.pools for reach in reaches(plan, pool)
+                if reach.way in ("host-device", "sr-iov")}  # fmt: skip
+        full = {reach.fabric.name: reach for reach in ways.values() if not all(pod_blocks(plan, reach))}
+        for reach in full.values():
+            index = [fabric.name for fabric in plan.spec.fabrics].index(reach.fabric.name)
+            yield Finding("kubernetes-rail-addresses", "warning", f"fabrics[{index}].subnet",
+                          f"beside its nodes and servers the rails of {reach.fabric.name} have no addresses left "
+                          "for pods: they get the ports without one, which is enough for RDMA and not for IP",
+                          "give a larger network, or leave subnet out")  # fmt: skip
 
 
 def kubernetes_node_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -212,6 +230,7 @@ CHECKS = (
     kubernetes_devices,
     kubernetes_labels,
     kubernetes_node_size,
+    kubernetes_products,
     kubernetes_rails,
     kubernetes_adapters,
     kubernetes_host_network,

@@ -8,7 +8,7 @@ catalog knows that another maker's operator is needed are left to the host (``ho
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
 from typing import Literal
 
@@ -17,7 +17,7 @@ from ...primitives.addresses import Block, addresses_for
 from ..fabric.nccl import collectives_file, fabric_settings
 from ..model import FabricPlan, Plan, PoolPlan
 
-__all__ = ["Reach", "Way", "adapter_of", "nccl_of", "pod_blocks", "reach_of", "reaches"]
+__all__ = ["Reach", "Way", "adapter_of", "addresses_per_node", "nccl_of", "pod_blocks", "reach_of", "reaches"]
 
 Way = Literal["host-device", "sr-iov", "shared", "host", "efa", "gke"]
 # Pods that may share a port (rdmaHcaMax), and functions of a port at most.
@@ -98,7 +98,7 @@ def reach_of(plan: Plan, pool: PoolPlan, fabric: FabricPlan) -> Reach | None:
         return Reach(fabric, "gke", rails, named=True)
     if fabric.kind not in ("infiniband", "roce"):
         return None
-    named = len(adapter.devices) == rails and plan.site.kind == "onprem"
+    named = _is_named(plan, adapter)
     if fabric.kind == "roce" and adapter.model and not _operated(plan, adapter):
         return Reach(fabric, "host", rails, named)
     if fabric.kind == "roce" or plan.site.kind != "onprem":
@@ -106,7 +106,7 @@ def reach_of(plan: Plan, pool: PoolPlan, fabric: FabricPlan) -> Reach | None:
     if pool.slicing is None:
         return Reach(fabric, "host-device", rails, named)
     if len(plan.tenants) > 1 and named:
-        return Reach(fabric, "sr-iov", rails, named, _functions(plan, fabric))
+        return _with_functions(plan, Reach(fabric, "sr-iov", rails, named))
     return Reach(fabric, "shared", rails, named)
 
 
@@ -116,28 +116,58 @@ def _operated(plan: Plan, adapter: Adapter) -> bool:
     return facts is not None and adapter.model in facts.nics
 
 
-def _functions(plan: Plan, fabric: FabricPlan) -> int:
-    """As many as the rails' subnets have addresses for."""
-    return next((each for each in range(_FUNCTIONS, 1, -1) if all(pod_blocks(plan, fabric, "sr-iov", each))), 1)
+def _is_named(plan: Plan, adapter: Adapter) -> bool:
+    """Whether each port gets a name of its own, for its RDMA device is known."""
+    return len(adapter.devices) == adapter.count and plan.site.kind == "onprem"
 
 
-def pod_blocks(plan: Plan, fabric: FabricPlan, way: Way, functions: int = 1) -> list[Block | None]:
+def _with_functions(plan: Plan, reach: Reach) -> Reach:
+    """As many functions of each port as the rails' subnets have addresses for."""
+    tried = (replace(reach, functions=each) for each in range(_FUNCTIONS, 1, -1))
+    return next((item for item in tried if all(pod_blocks(plan, item))), reach)
+
+
+def _pools_alike(plan: Plan, reach: Reach) -> list[tuple[PoolPlan, Adapter]]:
+    """Pools whose pods join the same networks: on the same fabric, in the same way, with ports told apart or not."""
+    found = ((pool, adapter_of(pool, reach.fabric)) for pool in plan.pools if reach.fabric.name in pool.fabrics)
+    return [
+        (pool, adapter)
+        for pool, adapter in found
+        if adapter and (pool.slicing is not None) == (reach.way == "sr-iov") and _is_named(plan, adapter) == reach.named
+    ]
+
+
+def addresses_per_node(plan: Plan, reach: Reach) -> int:
+    """Addresses of one network that each node holds for its pods.
+
+    One for each function of a port where each rail is a network. Where ports are not told apart, a pod joins the one
+    network once for each of them: nodes hold as many addresses as the node with the most ports has.
+    """
+    if reach.named:
+        return reach.functions
+    return reach.functions * max(adapter.count for _, adapter in _pools_alike(plan, reach))
+
+
+def pod_blocks(plan: Plan, reach: Reach) -> list[Block | None]:
     """For each rail the part of its subnet that pods take their addresses from; None where it is too small.
 
     Nodes have addresses there, too: they count up from its start, and servers have its upper half. Of what is below
     that, addresses for whole ports have the upper half, and those for functions of ports the upper half of the rest:
-    no node added moves them.
+    no node added moves them. Where the ports of some pools are told apart and those of others are not, the latter
+    have the upper half of what whole ports have.
     """
-    pools = [pool for pool in plan.pools if fabric.name in pool.fabrics]
-    users = sum(pool.nodes for pool in pools if (pool.slicing is not None) == (way == "sr-iov"))
-    nodes = addresses_for(sum(pool.nodes for pool in pools))
+    fabric, way = reach.fabric, reach.way
+    nodes = addresses_for(sum(pool.nodes for pool in plan.pools if fabric.name in pool.fabrics))
+    used = sum(pool.nodes for pool, _ in _pools_alike(plan, reach)) * addresses_per_node(plan, reach)
+    mixed = way == "host-device" and bool(_pools_alike(plan, replace(reach, named=not reach.named)))
     halves = 2 if plan.networks and plan.networks.served(fabric.name) else 1
     found: list[Block | None] = []
     for subnet in plan.networks.subnets if plan.networks else ():
         if subnet.fabric == fabric.name and subnet.role == "rail":
-            size = subnet.block.num_addresses // halves // (4 if way == "sr-iov" else 2)
-            enough = size >= nodes and size - 2 >= users * functions  # without the block's own address and broadcasts
-            first = int(subnet.block.network_address) + size
+            part = subnet.block.num_addresses // halves // (4 if way == "sr-iov" else 2)
+            size = part // (2 if mixed else 1)
+            enough = part >= nodes and size - 2 >= used  # without the block's own address and broadcasts
+            first = int(subnet.block.network_address) + part + (size if mixed and not reach.named else 0)
             found.append(IPv4Network((first, 33 - size.bit_length())) if enough else None)
     return found
 

@@ -80,7 +80,7 @@ def allotments(plan: Plan) -> dict[str, list[Allotment]]:
     What its limits keep a tenant from owning is nobody's: it stays in the cohort, for all to borrow. Nodes of certain
     tenants are shared among these, and others borrow none of them.
     """
-    found: dict[str, list[Allotment]] = {tenant.name: [] for tenant in plan.tenants}
+    owned: dict[str, list[dict[str, int]]] = {tenant.name: [] for tenant in plan.tenants}
     for pool in plan.pools:
         resources = node_resources(pool)
         fractions = _fractions(plan, pool)
@@ -93,11 +93,8 @@ def allotments(plan: Plan) -> dict[str, list[Allotment]]:
             for name, number in resources.items()
         }
         for index, tenant in enumerate(plan.tenants):
-            own = {name: values[index] for name, values in parts.items()}
-            barred = pool.tenants and tenant.name not in pool.tenants
-            nothing = dict.fromkeys(resources, 0)
-            found[tenant.name].append(Allotment(nothing, nothing) if barred else _limited(own, tenant, pool))
-    return found
+            owned[tenant.name].append({name: values[index] for name, values in parts.items()})
+    return {tenant.name: _limited(plan, tenant, owned[tenant.name]) for tenant in plan.tenants}
 
 
 def _fractions(plan: Plan, pool: PoolPlan) -> list[float]:
@@ -106,21 +103,71 @@ def _fractions(plan: Plan, pool: PoolPlan) -> list[float]:
     return [part / (sum(parts) or 1) for part in parts]
 
 
-def _limited(own: dict[str, int], tenant: TenantPlan, pool: PoolPlan) -> Allotment:
-    """A tenant's own part under its limits, and what is left of them to borrow."""
-    most: dict[str, int] = {}
-    resources = node_resources(pool)
-    limits = tenant.limits
-    if limits.nodes is not None:
-        most = {name: number * limits.nodes for name, number in resources.items()}
-    whole = pool.accelerator.kubernetes if pool.accelerator else None
-    if limits.accelerators is not None and whole in resources:
-        assert whole is not None
-        most[whole] = min(most.get(whole, limits.accelerators), limits.accelerators)
-    nominal = {name: min(number, most.get(name, number)) for name, number in own.items()}
-    borrow = (
-        {name: most[name] - nominal[name] for name in nominal if name in most}
-        if tenant.borrow
-        else dict.fromkeys(nominal, 0)
-    )
-    return Allotment(nominal, borrow)
+def _limited(plan: Plan, tenant: TenantPlan, owned: list[dict[str, int]]) -> list[Allotment]:
+    """A tenant's own part of each pool under its limits, and what is left of them to borrow.
+
+    A limit is for all pools together, and a queue counts each pool by itself: every pool has a part of the limit.
+    """
+    barred = [bool(pool.tenants) and tenant.name not in pool.tenants for pool in plan.pools]
+    nominal = [dict(own) for own in owned]
+    most: list[dict[str, int]] = [dict.fromkeys(own, 0) if out else {} for own, out in zip(owned, barred, strict=True)]
+    if tenant.limits.nodes is not None:
+        _limit_nodes(plan, tenant.limits.nodes, barred, nominal, most)
+    if tenant.limits.accelerators is not None:
+        _limit_accelerators(plan, tenant.limits.accelerators, nominal, most)
+    return [
+        Allotment(own, {name: bound[name] - own[name] for name in own if name in bound}
+                  if tenant.borrow else dict.fromkeys(own, 0))
+        for own, bound in zip(nominal, most, strict=True)
+    ]  # fmt: skip
+
+
+def _limit_nodes(
+    plan: Plan, limit: int, barred: list[bool], nominal: list[dict[str, int]], most: list[dict[str, int]]
+) -> None:
+    """Lower a tenant's parts of the pools, and bound them, to those of so many nodes."""
+    each = [node_resources(pool) for pool in plan.pools]
+    own = [
+        max((-(-number // numbers[name]) for name, number in part.items() if numbers[name]), default=0)
+        for part, numbers in zip(nominal, each, strict=True)
+    ]
+    room = [0 if out else pool.nodes - pool.spares for pool, out in zip(plan.pools, barred, strict=True)]
+    parts = _parts_of_limit(limit, own, room, [1] * len(own))
+    for (low, high), numbers, part, bound in zip(parts, each, nominal, most, strict=True):
+        for name, number in numbers.items():
+            part[name] = min(part[name], low * number)
+            bound[name] = high * number
+
+
+def _limit_accelerators(plan: Plan, limit: int, nominal: list[dict[str, int]], most: list[dict[str, int]]) -> None:
+    """The same for whole accelerators of all makers together."""
+    each = [node_resources(pool) for pool in plan.pools]
+    names = [pool.accelerator.kubernetes if pool.accelerator else None for pool in plan.pools]
+    found = [(index, name) for index, name in enumerate(names) if name and name in each[index]]
+    units = [each[index][name] for index, name in found]
+    own = [nominal[index][name] for index, name in found]
+    room = [most[index].get(name, pool_capacity(plan.pools[index])[name]) for index, name in found]
+    for (index, name), (low, high) in zip(found, _parts_of_limit(limit, own, room, units), strict=True):
+        nominal[index][name], most[index][name] = low, high
+
+
+def _parts_of_limit(limit: int, own: list[int], room: list[int], units: list[int]) -> list[tuple[int, int]]:
+    """For each pool what a tenant owns and what it may have at most; the latter add up to the limit, or to less."""
+    low = _parts(limit, own, units)
+    more = _parts(limit - sum(low), [most - part for most, part in zip(room, low, strict=True)], units)
+    return [(part, part + rest) for part, rest in zip(low, more, strict=True)]
+
+
+def _parts(amount: int, wanted: list[int], units: list[int]) -> list[int]:
+    """What is wanted, or an amount in proportion to it: in whole units as far as they go, never more than wanted."""
+    total = sum(wanted)
+    if total <= amount:
+        return wanted
+    parts = [amount * want // total // unit * unit for want, unit in zip(wanted, units, strict=True)]
+    order = sorted(range(len(parts)), key=lambda index: (parts[index] - amount * wanted[index] / total, index))
+    while left := amount - sum(parts):
+        for index in order:
+            given = min(units[index], left, wanted[index] - parts[index])
+            parts[index] += given
+            left -= given
+    return parts

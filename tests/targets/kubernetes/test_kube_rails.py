@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from typing import Any
 
 import pytest
-from kube_specs import ONPREM, by_kind, objects_of, planned
+import yaml
+from kube_specs import ELSEWHERE, ONPREM, VARIANTS, by_kind, objects_of, planned
 
 from supercloud.plan.kubernetes.fabrics import reaches
 from supercloud.plan.network.server_links import server_ends
@@ -45,6 +47,45 @@ def test_pods_take_no_address_of_a_node_or_a_server(changes: dict[str, Any]) -> 
         assert block.num_addresses - 2 >= served * item["spec"]["perNodeBlockSize"]
 
 
+B300 = H100 | {"name": "new", "machine": "dgx-b300", "nodes": 32}
+GB300 = H100 | {"name": "super", "machine": "dgx-gb300", "nodes": 18}
+
+
+@pytest.mark.parametrize("pools, rails", [([B300], 8), ([H100, B300], 8), ([GB300], 4), ([GB300, B300], 4)])
+def test_nodes_hold_an_address_for_each_time_a_pod_joins_a_network(pools: list[dict[str, Any]], rails: int) -> None:
+    """Where the RDMA devices of a machine are not known, its pods join one network once for each port."""
+    plan = planned({"pools": pools, "fabrics": [ONPREM["fabrics"][0] | {"rails": rails}]})
+    assert plan.networks and not [item for item in plan.findings if item.check == "kubernetes-rail-addresses"]
+    found = {item["metadata"]["name"]: item for item in
+             by_kind(objects_of(render(plan, "kubernetes")), "IPPool").values()}  # fmt: skip
+    for pool in plan.pools:
+        [reach] = reaches(plan, pool)
+        for network in set(reach.networks):
+            size = found[network]["spec"]["perNodeBlockSize"]
+            assert size >= reach.networks.count(network), (pool.name, network)
+    taken: list[ipaddress.IPv4Network] = []
+    for name, item in found.items():
+        [term] = item["spec"]["nodeSelector"]["nodeSelectorTerms"]
+        served = term["matchExpressions"][0]["values"]
+        assert served == [pool.name for pool in plan.pools if name in reaches(plan, pool)[0].networks]
+        block = ipaddress.IPv4Network(item["spec"]["subnet"])
+        nodes = sum(plan.pool(each).nodes for each in served)
+        assert block.num_addresses - 2 >= nodes * item["spec"]["perNodeBlockSize"]
+        assert not any(block.overlaps(other) for other in taken)
+        taken.append(block)
+
+
+def test_ports_of_unknown_devices_need_room_for_all_rails() -> None:
+    """256 addresses of a rail are enough for pods on 100 nodes that hold one address each, and not for eight."""
+    fabrics = [ONPREM["fabrics"][0] | {"subnet": "172.16.0.0/20"}]
+    named = planned({"fabrics": fabrics, "pools": [H100 | {"nodes": 100}]})
+    unnamed = planned({"fabrics": fabrics, "pools": [B300 | {"nodes": 100}]})
+    assert not [item for item in named.findings if item.check == "kubernetes-rail-addresses"]
+    [finding] = [item for item in unnamed.findings if item.check == "kubernetes-rail-addresses"]
+    assert finding.path == "fabrics[0].subnet"
+    assert not by_kind(objects_of(render(unnamed, "kubernetes")), "IPPool")
+
+
 def test_rails_without_room_for_pods_are_said() -> None:
     fabrics = [ONPREM["fabrics"][0] | {"subnet": "172.16.0.0/21"}]  # 256 addresses a rail, all of them for nodes
     plan = planned({"fabrics": fabrics})
@@ -73,3 +114,17 @@ def test_adapters_of_another_maker_get_no_driver_of_nvidia(machine: str, model: 
     [policy] = by_kind(objects_of(render(both, "kubernetes")), "NicClusterPolicy").values()
     [rule] = policy["spec"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
     assert rule["matchExpressions"][0]["values"] == ["nv"]
+
+
+@pytest.mark.parametrize("changes, on_hosts", [({}, True), (VARIANTS["roce"], True), (ELSEWHERE["aks"], False)])
+def test_one_driver_of_network_adapters(changes: dict[str, Any], on_hosts: bool) -> None:
+    """Own hosts set names, addresses and QoS with its tools: a driver container would load another and undo them."""
+    bundle = render(planned(changes), "kubernetes")
+    [policy] = by_kind(objects_of(bundle), "NicClusterPolicy").values()
+    assert ("ofedDriver" in policy["spec"]) is not on_hosts
+    values = yaml.safe_load(bundle["charts/gpu-operator.yaml"])
+    assert values["driver"]["rdma"] == {"enabled": True, "useHostMofed": on_hosts}
+    steps = re.findall(r"^[123]\. .+", bundle["INSTALL.md"], re.M)
+    first = "1. On train-[0001-0064]: install DOCA-OFED"
+    assert bool(steps and steps[0].startswith(first)) is on_hosts
+    assert any("the target `roce`" in step for step in steps) is (changes is VARIANTS["roce"])

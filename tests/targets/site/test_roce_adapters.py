@@ -63,6 +63,25 @@ def test_no_script_where_no_tool_is_known_and_a_finding(plan: Plan, bundle: Bund
     assert re.search(r"adapters of `nodes/gd`, whose folders have no `roce-qos.sh`", bundle["INSTALL.md"])
 
 
+def test_the_contract_is_set_again_with_a_driver_that_is_loaded_again(bundle: Bundle) -> None:
+    """Interfaces come back without names, addresses and QoS; a unit that remains active is not started again."""
+    unit = bundle["compute/nodes/nv/roce-compute.service"].splitlines()
+    assert "PartOf=openibd.service" in unit and "After=network-pre.target openibd.service" in unit
+    for path in ("compute/nodes/amd/roce-compute.service", "other/nodes/gd/roce-other.service"):
+        assert "PartOf" not in bundle[path] and "openibd" not in bundle[path]
+
+
+def test_hosts_are_told_what_to_install_first(bundle: Bundle) -> None:
+    sections = bundle["INSTALL.md"].split("\n## ")
+    [compute] = [text for text in sections if text.startswith("compute\n")]
+    first, _, third = re.findall(r"^[123]\. .+(?:\n   .+)*", compute.partition("On the nodes:")[2], re.M)[:3]
+    assert "nicctl of AMD's host software for Pollara adapters (`nodes/amd`)" in first
+    assert "DOCA-OFED (profile doca-ofed of DOCA-Host) (`nodes/nv`)" in first and "not in a container" in first
+    assert "`openibd.service` is restarted" in third
+    [other] = [text for text in sections if text.startswith("other\n")]
+    assert "as their maker's manual says" in other and "openibd" not in other
+
+
 def test_each_collective_library_gets_the_file_that_it_reads(plan: Plan, bundle: Bundle) -> None:
     """NCCL reads /etc/nccl.conf, RCCL /etc/rccl.conf, HCCL of Gaudi neither."""
     assert "nccl.conf" in _files(bundle, "compute/nodes/nv") and "rccl.conf" not in _files(bundle, "compute/nodes/nv")

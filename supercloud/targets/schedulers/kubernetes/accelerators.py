@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 from ....catalog.kubernetes_parts import DeviceStack
 from ....plan.kubernetes.names import POOL, channel_claim_of, domain_of, namespace_of
 from ....plan.model import Plan, PoolPlan
-from .given import accelerated, claimed, facts_of, taints_of, tenant_names
+from .given import accelerated, claimed, classed, device_class_of, facts_of, has_host_driver, taints_of, tenant_names
 from .manifest import Object, obj, yaml_text
 
 __all__ = ["COUNTERS", "amd_values", "dra_values", "neuron_values", "nvidia_values", "objects"]
@@ -41,7 +42,7 @@ def nvidia_values(plan: Plan) -> Object:
         "driver": {
             "enabled": "driver" not in brought,
             "kernelModuleType": "auto",
-            "rdma": {"enabled": rdma, "useHostMofed": False},
+            "rdma": {"enabled": rdma, "useHostMofed": has_host_driver(plan)},
             "upgradePolicy": {"autoUpgrade": True, "maxParallelUpgrades": 1, "maxUnavailable": "25%",
                               "drain": {"enable": False}},
         },
@@ -170,16 +171,8 @@ def _classes(plan: Plan) -> Iterator[Object]:
     if version is None:
         return
     for resource, stack in facts_of(plan).stacks.items():
-        if not (stack.driver and stack.product_attribute):
-            continue
-        for pool in accelerated(plan, resource):
-            assert pool.accelerator is not None
-            word = (pool.accelerator.aliases or (pool.accelerator.name.partition("-")[0],))[0]
-            rule = (
-                f"device.driver == '{stack.driver}' && "
-                f"device.attributes['{stack.driver}'].{stack.product_attribute}.lowerAscii().contains('{word}')"
-            )
-            name = f"{pool.name}.supercloud.dev"
+        for pool in classed(plan, resource):
+            rule, name = _rule(stack, pool), device_class_of(pool)
             yield obj(f"resource.k8s.io/{version}", "DeviceClass", name,
                       spec={"selectors": [{"cel": {"expression": rule}}]})  # fmt: skip
             for tenant in tenant_names(plan) if claimed(plan) else ():
@@ -187,6 +180,20 @@ def _classes(plan: Plan) -> Iterator[Object]:
                 yield obj(f"resource.k8s.io/{version}", "ResourceClaimTemplate", f"{pool.name}-device",
                           namespace_of(tenant),
                           spec={"spec": {"devices": {"requests": [{"name": "device", "exactly": ask}]}}})  # fmt: skip
+
+
+def _rule(stack: DeviceStack, pool: PoolPlan) -> str:
+    """The expression (CEL) that picks a pool's kind of accelerator: products are compared as a whole.
+
+    A part of a name is not enough: L4 is in L40S, H200 in GH200.
+    """
+    assert pool.accelerator is not None
+    attributes = f"device.attributes['{stack.driver}']"
+    products = json.dumps(list(pool.accelerator.product_names))
+    terms = [f"device.driver == '{stack.driver}'"]
+    if stack.whole_rule:
+        terms.append(f"{attributes}.{stack.whole_rule}")
+    return " && ".join([*terms, f"{attributes}.{stack.product_attribute} in {products}"])
 
 
 def _domains(plan: Plan, pools: tuple[PoolPlan, ...]) -> Iterator[Object]:

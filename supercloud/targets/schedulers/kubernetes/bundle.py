@@ -102,6 +102,7 @@ def _filled(plan: Plan, template: str, folders: Iterable[str], **values: object)
         facts=facts_of(plan),
         declared=declared_of(plan),
         folders=list(folders),
+        host_driven=fabrics.host_driven(plan),
         rails=fabrics.rail_names(plan) if plan.site.kind == "onprem" else {},
         **values,
     )

@@ -7,16 +7,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ....plan.fabric.nccl import collectives_file
-from ....plan.kubernetes.fabrics import Reach, adapter_of, nccl_of, pod_blocks, reaches
+from ....plan.kubernetes.fabrics import Reach, adapter_of, addresses_per_node, nccl_of, pod_blocks, reaches
 from ....plan.kubernetes.names import POOL, attachment_of, namespace_of, settings_of
 from ....plan.model import Plan, PoolPlan
-from .given import facts_of, taints_of, tenant_names
+from .given import facts_of, has_host_driver, taints_of, tenant_names
 from .manifest import Object, obj
 
-__all__ = ["objects", "rail_names"]
+__all__ = ["host_driven", "objects", "rail_names"]
 
 _REPOSITORY = "nvcr.io/nvidia/mellanox"
 _SHARES = 63
+_OPERATED = ("host-device", "sr-iov", "shared")
 _SRIOV, _NVIDIA, _IPAM = "sriovnetwork.openshift.io/v1", "mellanox.com/v1alpha1", "nv-ipam.nvidia.com/v1alpha1"
 
 
@@ -31,7 +32,7 @@ def objects(plan: Plan) -> list[Object]:
     uses = [_Use(pool, reach) for pool in plan.pools for reach in reaches(plan, pool)]
     found: list[Object] = []
     chart = facts_of(plan).chart("network-operator")
-    ours = [use for use in uses if use.reach.way in ("host-device", "sr-iov", "shared")]
+    ours = [use for use in uses if use.reach.way in _OPERATED]
     if chart and ours:
         found.append(_policy(plan, ours))
         found += _networks(plan, ours, chart.namespace)
@@ -55,12 +56,13 @@ def _policy(plan: Plan, uses: list[_Use]) -> Object:
     spec: Object = {
         "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}},
         "tolerations": [{"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in taints],
-        "ofedDriver": {
+    }
+    if not has_host_driver(plan):
+        spec["ofedDriver"] = {
             **_image(plan, "doca-driver"),
             "upgradePolicy": {"autoUpgrade": True, "maxParallelUpgrades": 1,
                               "drain": {"enable": True, "force": True, "deleteEmptyDir": True, "timeoutSeconds": 300}},
-        },
-    }  # fmt: skip
+        }  # fmt: skip
     if "shared" in ways:
         config = {"configList": _once([_shared(plan, use) for use in uses if use.reach.way == "shared"])}
         spec["rdmaSharedDevicePlugin"] = {**_image(plan, "k8s-rdma-shared-dev-plugin"), "config": _json(config)}
@@ -125,19 +127,20 @@ def _networks(plan: Plan, uses: list[_Use], operator: str) -> Iterator[Object]:
             if name in done:
                 continue
             done.add(name)
-            blocks = pod_blocks(plan, reach.fabric, reach.way, reach.functions)
+            blocks = pod_blocks(plan, reach)
             ipam = ""
             if rail < len(blocks) and (block := blocks[rail]):
                 ipam = _json({"type": "nv-ipam", "poolName": name})
                 pools = [
                     other.pool.name
                     for other in uses
-                    if (other.reach.fabric.name, other.reach.way) == (reach.fabric.name, reach.way)
+                    if (other.reach.fabric.name, other.reach.way, other.reach.named)
+                    == (reach.fabric.name, reach.way, reach.named)
                 ]
                 terms = [{"matchExpressions": [{"key": POOL, "operator": "In", "values": pools}]}]
                 yield obj(_IPAM, "IPPool", name, operator, spec={
                     "subnet": str(block),
-                    "perNodeBlockSize": reach.functions,
+                    "perNodeBlockSize": addresses_per_node(plan, reach),
                     "nodeSelector": {"nodeSelectorTerms": terms},
                 })  # fmt: skip
             for tenant in tenant_names(plan):
@@ -199,6 +202,13 @@ def _nccl(plan: Plan) -> Iterator[Object]:
                 text = "".join(f"{key}={value}\n" for key, value in settings.items())
                 yield obj("v1", "ConfigMap", settings_of(pool.name), namespace_of(tenant),
                           data={**settings, **({file: text} if file else {})})  # fmt: skip
+
+
+def host_driven(plan: Plan) -> list[PoolPlan]:
+    """Pools whose adapters the network operator hands out with the driver of the host."""
+    if not (has_host_driver(plan) and facts_of(plan).chart("network-operator")):
+        return []
+    return [pool for pool in plan.pools if any(reach.way in _OPERATED for reach in reaches(plan, pool))]
 
 
 def rail_names(plan: Plan) -> dict[str, list[tuple[str, str]]]:

@@ -48,13 +48,34 @@ def claimed(plan: Plan) -> bool:
     return isinstance(scheduler, KubernetesScheduler) and scheduler.devices == "claims"
 
 
+def has_host_driver(plan: Plan) -> bool:
+    """Whether the driver of network adapters is the host's own.
+
+    On own machines the interfaces' names, addresses and settings are made on the host. A container that loads another
+    driver takes them away each time it starts, and brings no tools to set them with.
+    """
+    return plan.site.kind == "onprem"
+
+
 def claimed_classes(plan: Plan) -> dict[str, list[str]]:
     """Resource -> device classes of pools whose accelerators are claimed: their quota is that of the resource."""
     facts = facts_of(plan)
     if not (claimed(plan) and facts.kueue and facts.kueue.abilities.claims):
         return {}
-    stacks = {name: stack for name, stack in facts.stacks.items() if stack.driver and stack.product_attribute}
-    return {name: [f"{pool.name}.supercloud.dev" for pool in accelerated(plan, name)] for name in stacks}
+    found = {name: [device_class_of(pool) for pool in classed(plan, name)] for name in facts.stacks}
+    return {name: classes for name, classes in found.items() if classes}
+
+
+def classed(plan: Plan, resource: str) -> tuple[PoolPlan, ...]:
+    """Pools with a device class of their own: what their accelerators report as their product is known."""
+    stack = facts_of(plan).stacks[resource]
+    pools = accelerated(plan, resource) if stack.driver and stack.product_attribute else ()
+    return tuple(pool for pool in pools if pool.accelerator and pool.accelerator.product_names)
+
+
+def device_class_of(pool: PoolPlan) -> str:
+    """The class of a pool's whole accelerators."""
+    return f"{pool.name}.supercloud.dev"
 
 
 def channel_classes(plan: Plan) -> list[str]:

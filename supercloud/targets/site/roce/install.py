@@ -20,6 +20,8 @@ def install_text(plan: Plan, underlays: Sequence[Underlay]) -> str:
     loads = {system.dialect: system for system in systems}
     return fill("roce/INSTALL.md.j2", plan=plan, underlays=underlays, loads=dict(sorted(loads.items())),
                 without_qos={underlay.fabric: _without_qos(plan, underlay) for underlay in underlays},
+                software={underlay.fabric: _software(underlay) for underlay in underlays},
+                services={underlay.fabric: _services(underlay) for underlay in underlays},
                 conf={underlay.fabric: _collectives(plan, underlay) for underlay in underlays},
                 joined={underlay.fabric: are_rails_joined(underlay) for underlay in underlays})  # fmt: skip
 
@@ -28,6 +30,19 @@ def _without_qos(plan: Plan, underlay: Underlay) -> list[str]:
     """Folders of hosts that have no script for their adapters."""
     keys = [nodes_key(pool.name) for pool in plan.pools if underlay.fabric in pool.fabrics]
     return [key for key in (*keys, *(servers_key(item.name) for item in underlay.servers)) if key not in underlay.tools]
+
+
+def _software(underlay: Underlay) -> dict[str, list[str]]:
+    """What hosts have to have installed -> the folders of these hosts."""
+    found: dict[str, list[str]] = {}
+    for key, tool in sorted(underlay.tools.items()):
+        found.setdefault(tool.software, []).append(f"`{key}`")
+    return found
+
+
+def _services(underlay: Underlay) -> list[str]:
+    """Units that load the drivers of its hosts."""
+    return sorted({tool.driver_service for tool in underlay.tools.values() if tool.driver_service})
 
 
 def _collectives(plan: Plan, underlay: Underlay) -> list[str]:

@@ -21,7 +21,12 @@ _DSCPS = 64
 def qos_files(tool: AdapterQos | None, underlay: Underlay, values: Mapping[str, Any]) -> dict[str, File | str]:
     """The unit that configures a host's links, and the script of the ``tool`` that it runs, where one is known."""
     files: dict[str, File | str] = {
-        f"roce-{underlay.fabric}.service": fill("roce/roce.service.j2", has_qos=tool is not None, **values)
+        f"roce-{underlay.fabric}.service": fill(
+            "roce/roce.service.j2",
+            has_qos=tool is not None,
+            driver_service=tool.driver_service if tool else None,
+            **values,
+        )
     }
     if tool:
         own = _values(tool, underlay.lossless)
@@ -34,6 +39,7 @@ def _values(tool: AdapterQos, contract: Lossless) -> dict[str, Any]:
     dscps = [item for item in range(_DSCPS) if item not in (contract.dscp, contract.cnp_dscp)]
     return {
         "tool": tool.tool,
+        "software": tool.software,
         "strict_limit": tool.strict_limit or 0,
         "flow": ",".join("1" if item == contract.priority else "0" for item in range(_CLASSES)),
         "kinds": ",".join("strict" if item == contract.cnp_priority else "ets" for item in range(_CLASSES)),

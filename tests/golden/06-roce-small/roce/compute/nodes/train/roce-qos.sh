@@ -1,7 +1,7 @@
 #!/bin/bash
 # compute on train: made by supercloud VERSION; edits are lost
 # What the switches expect of a node: DSCP 26 on priority 3, paused by PFC; DSCP 48 on priority 6 for
-# congestion notifications. Needs mlnx_qos and cma_roce_mode of MLNX_OFED or DOCA.
+# congestion notifications. Needs mlnx_qos and cma_roce_mode of DOCA-OFED (profile doca-ofed of DOCA-Host).
 set -euo pipefail
 
 # the catalog does not know the machine's RDMA devices: those whose interface is called rail…

@@ -1,0 +1,98 @@
+"""A tenant's limits are for all its pools together: queues hold them, and admit nothing that a quota then refuses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kube_specs import by_kind, objects_of, planned
+
+from supercloud.plan.kubernetes.quota import CPU, allotments, node_resources, pool_capacity
+from supercloud.plan.model import Plan, TenantPlan
+from supercloud.spec.tenant import Limits
+from supercloud.targets import render
+
+H100 = {"name": "train", "machine": "dgx-h100", "nodes": 64}
+POOLS: list[dict[str, Any]] = [
+    H100, H100 | {"name": "dev", "nodes": 4}, {"name": "mi", "machine": "mi300x-8gpu", "nodes": 16},
+    H100 | {"name": "shared", "nodes": 3, "slicing": {"shards": 4}},
+    {"name": "cut", "machine": "dgx-h100", "nodes": 8, "slicing": {"mig": {"1g.10gb": 7}, "accelerators": 4}},
+]  # fmt: skip
+QUEUES = ["kueue", "volcano"]
+
+
+@cache
+def several() -> Plan:
+    return planned({"pools": POOLS, "fabrics": [], "storage": [], "facility": None})
+
+
+LIMIT = st.none() | st.integers(0, 700)
+
+
+@settings(max_examples=100, deadline=None)
+@given(sizes=st.lists(st.integers(1, 70), min_size=5, max_size=5), count=st.integers(1, 5), most=LIMIT, nodes=LIMIT,
+       share=st.integers(0, 90), borrow=st.booleans(), alone=st.booleans())  # fmt: skip
+def test_no_tenant_has_more_than_its_limits_over_all_pools(
+    sizes: list[int], count: int, most: int | None, nodes: int | None, share: int, borrow: bool, alone: bool
+) -> None:
+    plan = several()
+    pools = [replace(pool, nodes=size, spares=0) for pool, size in zip(plan.pools, sizes, strict=True)][-count:]
+    if alone:
+        pools[0] = replace(pools[0], tenants=("other",))
+    limits = Limits(accelerators=most, nodes=nodes)
+    limited = TenantPlan("limited", share, share / (share + 10), "normal", (), limits, borrow)
+    other = TenantPlan("other", 10, 10 / (share + 10), "normal", (), Limits(), True)
+    plan = replace(plan, pools=tuple(pools), tenants=(limited, other))
+    shares = allotments(plan)
+    own_parts = list(zip(pools, shares["limited"], strict=True))
+    counted = [(own, pool_capacity(pool)[name], name) for pool, own in own_parts
+               if pool.accelerator and (name := pool.accelerator.kubernetes) in own.nominal and name]  # fmt: skip
+    if most is not None:
+        given_out = sum(own.nominal[name] + own.borrow[name] for own, _, name in counted)
+        assert given_out <= most
+        if borrow and nodes is None and not alone:
+            assert given_out == min(most, sum(capacity for _, capacity, _ in counted)), "given out in full"
+    if nodes is not None:
+        taken = (-(-(own.nominal[CPU] + own.borrow[CPU]) // node_resources(pool)[CPU]) for pool, own in own_parts)
+        assert sum(taken) <= nodes
+    for pool, *parts in zip(pools, *shares.values(), strict=True):
+        for name, capacity in pool_capacity(pool).items():
+            assert all(own.nominal[name] >= 0 and own.borrow.get(name, 0) >= 0 for own in parts)
+            assert sum(own.nominal[name] for own in parts) <= capacity, name
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+@pytest.mark.parametrize("most", [1, 12, 64, 500])
+def test_queues_admit_no_more_than_the_quota_of_the_namespace(queue: str, most: int) -> None:
+    tenants = [{"name": "a", "share": 60, "limits": {"accelerators": most}}, {"name": "b", "share": 40}]
+    scheduler = {"kind": "kubernetes", "version": "1.36", "queue": queue}
+    items = objects_of(render(planned({"pools": POOLS[:2], "fabrics": [], "storage": [], "facility": None,
+                                       "tenants": tenants, "scheduler": scheduler}), "kubernetes"))  # fmt: skip
+    hard = int(by_kind(items, "ResourceQuota")["a/tenant"]["spec"]["hard"]["requests.nvidia.com/gpu"])
+    if queue == "kueue":
+        [group] = by_kind(items, "ClusterQueue")["a"]["spec"]["resourceGroups"]
+        found = [
+            item for flavor in group["flavors"] for item in flavor["resources"] if item["name"] == "nvidia.com/gpu"
+        ]
+        admitted = sum(int(item["nominalQuota"]) + int(item["borrowingLimit"]) for item in found)
+    else:
+        spec = by_kind(items, "Queue")["a"]["spec"]
+        assert int(spec["deserved"]["nvidia.com/gpu"]) <= int(spec["capability"]["nvidia.com/gpu"])
+        admitted = int(spec["capability"]["nvidia.com/gpu"])
+    assert admitted == most <= hard
+
+
+def test_a_limit_that_is_divided_among_pools_is_found() -> None:
+    changes: dict[str, Any] = {"pools": POOLS[:2], "fabrics": [], "storage": [], "facility": None,
+                               "tenants": [{"name": "a", "limits": {"accelerators": 64}}]}  # fmt: skip
+    [finding] = [item for item in planned(changes).findings if item.check == "kubernetes-tenant-limits"]
+    assert (finding.level, finding.path) == ("note", "tenants[0].limits.accelerators")
+    assert "64 of 512 on train, 0 of 32 on dev" in finding.problem
+    volcano = {"scheduler": {"kind": "kubernetes", "version": "1.36", "queue": "volcano"}}
+    for one in ({"pools": POOLS[:1]}, volcano, {"tenants": [{"name": "a", "limits": {"accelerators": 600}}]}):
+        found = planned(changes | one).findings
+        assert not [item for item in found if item.check == "kubernetes-tenant-limits"], one
