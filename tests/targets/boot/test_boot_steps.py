@@ -93,10 +93,13 @@ def test_slurmd_command(compute: BootMachine) -> None:
     program = compute.root / "opt/supercloud/boot/slurmd.sh"
     assert unit == f"[Service]\nExecStart=\nExecStart={program}\n"
     compute.fake("slurmd", 'printf "%s|" "$@"')
-    assert compute.run(program).stdout == (
-        "-D|-b|-Z|-N|train-0003|--conf-server|ctl1.trainer.internal|--conf|"
+    rest = (
+        "|-b|-Z|-N|train-0003|--conf-server|ctl1.trainer.internal|--conf|"
         "Gres=gpu:h100:8 Features=train,h100,p5.48xlarge|"
     )
+    assert compute.run(program).stdout == f"-D{rest}"
+    # a unit of Type=notify: systemd ends a slurmd that does not report
+    assert compute.run(program, NOTIFY_SOCKET="/run/systemd/notify").stdout == f"--systemd{rest}"
 
 
 def test_second_start_changes_nothing(compute: BootMachine) -> None:

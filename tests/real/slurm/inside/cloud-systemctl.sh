@@ -9,6 +9,30 @@ while [[ ${1:-} == -* ]]; do shift; done
 pid=/run/unit-${1:-none}
 alive() { [ -e "$pid" ] && kill -0 "$(cat "$pid")" 2>/dev/null; }
 
+# Type= of the unit: that of the package, unless a drop-in has another. Asked for daemons that run
+# with the command of their unit.
+type_of() {
+    sed -n 's/^Type=//p' "/usr/lib/systemd/system/$1.service" "/etc/systemd/system/$1.service.d/"*.conf 2>/dev/null | tail -n 1
+}
+
+# A service of Type=notify has started when it has sent READY=1, and is ended when it has not for 90 s.
+begin_notifying() { # NAME UNIT COMMAND...
+    local name=$1 socket=/run/notify-$2 heard=/run/notified-$2
+    shift 2
+    rm -f "$socket" "$heard"
+    spawn "notified-$name" python3 /lab/bin/listen-notify.py "$socket" "$heard"
+    until [ -S "$socket" ]; do sleep 0.05; done
+    NOTIFY_SOCKET=$socket spawn "$name" "$@"
+    for ((try = 0; try < 900; try++)); do
+        ! grep -qx READY=1 "$heard" 2>/dev/null || return 0
+        kill -0 "$(cat "/lab/pid/$name")" 2>/dev/null || { echo "$name ended before it sent READY=1" >&2; return 1; }
+        sleep 0.1
+    done
+    kill "$(cat "/lab/pid/$name")"
+    echo "$name did not send READY=1" >&2
+    return 1
+}
+
 case $verb in
 is-active) alive ;;
 start) [ "$1" != supercloud-metadata ] || /opt/supercloud/metadata.sh ;;
@@ -30,7 +54,11 @@ restart)
         ;;
     *) exit 5 ;;
     esac
-    spawn "$name" "${command[@]}"
+    if [ "$1" = slurmd ] && [ "$(type_of slurmd)" = notify ]; then
+        begin_notifying "$name" "$1" "${command[@]}"
+    else
+        spawn "$name" "${command[@]}"
+    fi
     cp "/lab/pid/$name" "$pid"
     if [ "$1" = munge ]; then until [ -S /run/munge/munge.socket.2 ]; do sleep 0.05; done; fi
     ;;

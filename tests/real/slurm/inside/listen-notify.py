@@ -1,0 +1,11 @@
+"""listen-notify.py SOCKET FILE: what services report to systemd (sd_notify), a line each, until the process is ended."""
+
+import socket
+import sys
+from pathlib import Path
+
+where, heard = sys.argv[1:]
+with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as server, Path(heard).open("a") as file:
+    server.bind(where)
+    while True:
+        print(server.recv(4096).decode(), file=file, flush=True)
