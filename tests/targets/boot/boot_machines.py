@@ -95,7 +95,7 @@ esac
 
 
 @cache
-def plan(version: str = "25.11", provider: str = "aws", **more: bool) -> Plan:
+def plan(version: str = "25.11", provider: str = "aws", **more: bool | str) -> Plan:
     """A cluster with two ways to get machines, three kinds of storage and tenants."""
     scheduler: dict[str, Any] = {"kind": "slurm", "version": version, "login": {"count": 2}, **more}
     declared = ClusterSpec.model_validate(
@@ -180,14 +180,15 @@ class BootMachine:
         release = plan.scheduler.version
         for name in ("slurmctld", "slurmd", "slurmdbd", "sinfo"):
             self.fake(name, f"echo slurm {release}.3")
-        for name in ("systemctl", "chown", "hostnamectl", "mount", "useradd", "modprobe", "sacctmgr", "journalctl",
-                     "mkfs.ext4", "sleep"):  # fmt: skip
+        for name in ("systemctl", "chown", "hostnamectl", "mount", "useradd", "modprobe", "groupadd", "sackd", "sacctmgr",
+                     "journalctl", "mkfs.ext4", "sleep"):  # fmt: skip
             self.fake(name)
         self.fake("systemctl", '[ "$1" != is-active ]')
         self.fake("mountpoint", "exit 1")
         self.fake("mariadb", "cat >/dev/null")
         self.fake("mariadbd")
         self.fake("id")
+        self.fake("getent", "echo slurm:x:64030:64030::/nonexistent:/usr/sbin/nologin")
         self.fake("hostname", "echo here")
         self.fake("blkid", "exit 2")
         self.fake("wipefs")

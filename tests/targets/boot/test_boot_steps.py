@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,41 @@ def test_slurmd_command(compute: BootMachine) -> None:
     assert compute.run(program).stdout == f"-D{rest}"
     # a unit of Type=notify: systemd ends a slurmd that does not report
     assert compute.run(program, NOTIFY_SOCKET="/run/systemd/notify").stdout == f"--systemd{rest}"
+
+
+def test_slurm_user_has_one_number_on_every_machine(compute: BootMachine) -> None:
+    """Daemons refuse what comes from a SlurmUser of another number; a new user gets the number before any package."""
+    compute.fake("getent", '[ -e "$CLOUD/made" ] && echo slurm:x:64030:64030::/nonexistent:/usr/sbin/nologin')
+    compute.fake("useradd", 'touch "$CLOUD/made"')
+    assert compute.steps("slurm_user").returncode == 0
+    assert compute.calls("groupadd") == ["--system --gid 64030 slurm"]
+    assert compute.calls("useradd")[0].startswith("--system --uid 64030 --gid 64030 ")
+    compute.fake("getent", "echo slurm:x:997:64030::/nonexistent:/usr/sbin/nologin")
+    done = compute.steps("slurm_user")
+    assert done.returncode == 1 and "FAILED slurm_user" in done.stderr
+    assert "have the numbers 997:64030" in done.stderr and "usermod -u 64030" in done.stderr
+    order = (compute.root / "opt/supercloud/boot/boot.sh").read_text()
+    roles = re.findall(r"^(?:compute|controller|database|login)\) +steps=\((.*)\)", order, re.M)
+    assert len(roles) == 4
+    for steps in map(str.split, roles):
+        assert steps.index("slurm_user") < min(steps.index(name) for name in ("state", "release") if name in steps)
+
+
+def test_sackd_signs_until_slurmd_runs(tmp_path: Path) -> None:
+    """With auth/slurm a node asks for its name before its slurmd runs; sackd ends before slurmd takes its socket."""
+    machine = BootMachine(tmp_path, "train-spot", plan("25.11", auth="slurm"))
+    machine.fake("scontrol", 'echo "NodeName=train-0003 NodeAddr=10.0.0.9 State=IDLE+CLOUD Extra=1"')
+    done = machine.steps("identity", "bundle", "sackd", "join")
+    assert done.returncode == 0, done.stdout + done.stderr
+    units = [line for line in machine.calls("systemctl") if line in ("restart sackd", "stop sackd", "restart slurmd")]
+    assert units == ["restart sackd", "stop sackd", "restart slurmd"]
+    options = machine.root / "etc/supercloud/sackd"
+    assert options.read_text() == "SACKD_OPTIONS='--conf-server ctl1.trainer.internal'\n"
+    unit = machine.root / "etc/systemd/system/sackd.service.d/supercloud.conf"
+    assert unit.read_text() == f"[Service]\nEnvironmentFile={options}\n"
+    (machine.bin / "sackd").unlink()
+    done = machine.steps("identity", "sackd")
+    assert done.returncode == 1 and "FAILED sackd: sackd is missing" in done.stderr
 
 
 def test_second_start_changes_nothing(compute: BootMachine) -> None:

@@ -294,6 +294,32 @@ def test_install_makes_no_file_of_etc_slurm_anybody_elses() -> None:
             assert block.index("umask 077") < min(block.find(word) % 10**9 for word in ("/dev/urandom", "openssl req"))
 
 
+@pytest.mark.parametrize("release", RELEASES)
+def test_install_names_packages_that_the_release_has(release: str) -> None:
+    """Names of Debian where a suite has the release, else files that its source makes."""
+    declared = plan(release, scheduler={"auth": "slurm"} if release >= "23.11" else {})
+    guide = render(declared, "slurm")["INSTALL.md"]
+    installed = [line for line in guide.splitlines() if "apt-get install" in line]
+    family = {"22.05": "debian", "24.11": "debian", "26.05": "debian", "23.02": None}.get(release, "schedmd")
+    for line in installed:
+        assert ("slurm-smd" in line) == (family == "schedmd") and (" slurm-client " in line) == (family != "schedmd")
+        assert family != "schedmd" or f"/root/slurm-packages/slurm-smd_{release}.*.deb" in line
+    assert ("No suite of Debian has" in guide) == (family != "debian")
+    for program in ("slurmctld", "slurmdbd", "slurmd", "sinfo"):
+        assert f"\n{program} -V | grep -F ' {release}.'\n" in guide
+    # with auth/slurm commands of hosts without a daemon are signed by sackd
+    login = [line for line in installed if "ca-certificates" in line]
+    assert all(("sackd" in line) == (release >= "23.11") for line in login) and login
+    assert ("systemctl restart sackd" in guide) == (release >= "23.11")
+
+
+def test_install_makes_the_user_slurm_before_packages_with_one_number() -> None:
+    guide = render(plan("25.11"), "slurm")["INSTALL.md"]
+    assert guide.index("useradd --system --uid 64030 --gid 64030 ") < guide.index("apt-get install")
+    assert '[ "$(id -u slurm):$(id -g slurm)" = 64030:64030 ] ||' in guide
+    assert "useradd --system --no-create-home slurm\n" not in guide
+
+
 def test_install_makes_folders_before_daemons_start() -> None:
     guide = render(variant("22.05", "tenants"), "slurm")["INSTALL.md"]
     folders = guide.index("install -d -o slurm -g slurm -m 755 /var/log/slurm")
@@ -314,6 +340,8 @@ _HOST = """
 command_not_found_handle() { cat >/dev/null; }  # daemons, package managers and other hosts
 install() { [ "$1" != -d ] || mkdir -p "${@: -1}"; }
 openssl() { local word; for word; do [[ $word != */slurm-keys/* ]] || : >"$word"; done; }
+id() { echo 64030; }
+getent() { :; }
 set -e
 """
 

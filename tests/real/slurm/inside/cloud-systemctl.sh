@@ -35,6 +35,7 @@ begin_notifying() { # NAME UNIT COMMAND...
 
 case $verb in
 is-active) alive ;;
+stop) ! alive || { kill "$(cat "$pid")" && tail --pid="$(cat "$pid")" -f /dev/null; } ;;
 start) [ "$1" != supercloud-metadata ] || /opt/supercloud/metadata.sh ;;
 restart)
     ! alive || { kill "$(cat "$pid")" && tail --pid="$(cat "$pid")" -f /dev/null; }
@@ -42,6 +43,13 @@ restart)
     case $1 in
     munge) command=(setpriv --reuid=munge --regid=munge --clear-groups munged --foreground --force) ;;
     slurmd) command=("$(sed -n 's/^ExecStart=\(..*\)/\1/p' /etc/systemd/system/slurmd.service.d/supercloud.conf)") ;;
+    sackd)
+        # shellcheck source=/dev/null
+        [ ! -e /etc/supercloud/sackd ] || source /etc/supercloud/sackd
+        # shellcheck disable=SC2206  # words of a command
+        command=(setpriv --reuid=slurm --regid=slurm --clear-groups /usr/sbin/sackd --systemd ${SACKD_OPTIONS:-})
+        install -d -o slurm -g slurm /run/slurm   # RuntimeDirectory= of its unit
+        ;;
     slurmctld) command=(slurmctld -D) ;;
     slurmdbd) command=(slurmdbd -D) ;;
     mariadb) exec /lab/bin/service.sh mariadb ;;
@@ -54,7 +62,7 @@ restart)
         ;;
     *) exit 5 ;;
     esac
-    if [ "$1" = slurmd ] && [ "$(type_of slurmd)" = notify ]; then
+    if [[ $1 == slurmd || $1 == sackd ]] && [ "$(type_of "$1")" = notify ]; then
         begin_notifying "$name" "$1" "${command[@]}"
     else
         spawn "$name" "${command[@]}"

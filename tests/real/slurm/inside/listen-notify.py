@@ -1,4 +1,4 @@
-"""listen-notify.py SOCKET FILE: what services report to systemd (sd_notify), a line each, until the process is ended."""
+"""listen-notify.py SOCKET FILE: what services report to systemd (sd_notify), until the process is ended."""
 
 import socket
 import sys
