@@ -180,8 +180,8 @@ class BootMachine:
         release = plan.scheduler.version
         for name in ("slurmctld", "slurmd", "slurmdbd", "sinfo"):
             self.fake(name, f"echo slurm {release}.3")
-        for name in ("systemctl", "chown", "hostnamectl", "mount", "useradd", "modprobe", "groupadd", "sackd", "sacctmgr",
-                     "journalctl", "mkfs.ext4", "sleep"):  # fmt: skip
+        for name in ("systemctl", "chown", "hostnamectl", "mount", "useradd", "modprobe", "groupadd", "sackd",
+                     "sacctmgr", "journalctl", "mkfs.ext4", "sleep"):  # fmt: skip
             self.fake(name)
         self.fake("systemctl", '[ "$1" != is-active ]')
         self.fake("mountpoint", "exit 1")

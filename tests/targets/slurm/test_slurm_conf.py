@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -292,6 +293,27 @@ def test_install_makes_no_file_of_etc_slurm_anybody_elses() -> None:
     for block in made:
         if "/dev/urandom" in block or "openssl req" in block:
             assert block.index("umask 077") < min(block.find(word) % 10**9 for word in ("/dev/urandom", "openssl req"))
+
+
+@pytest.mark.parametrize(
+    ("machine", "more", "units"),
+    [
+        ("dgx-h100", {"reserve": {"cores": 4}}, 8),
+        ("dgx-b300", {"reserve": {"cores": 4}}, 8),
+        ("dgx-h100", {"reserve": {"cores": 3}, "slicing": {"mig": {"1g.10gb": 7}, "accelerators": 3}}, 26),
+        ("dgx-a100", {"slicing": {"mig": {"1g.10gb": 7}, "accelerators": 4}}, 32),
+    ],
+)
+def test_jobs_of_one_accelerator_each_use_all_of_a_node(machine: str, more: dict[str, Any], units: int) -> None:
+    """CR_Core gives whole cores: a share that is no multiple of a core's threads leaves accelerators without any."""
+    pools = [{"name": "train", "machine": machine, "nodes": 2, **more}]
+    found = plan("25.11", pools)
+    (line,) = lines_of(render(found, "slurm")["slurm.conf"], "PartitionName")
+    cpu = found.pools[0].machine.cpu
+    assert cpu is not None
+    cores = cpu.sockets * cpu.cores_per_socket - more.get("reserve", {}).get("cores", 0)
+    share, rest = divmod(int(line["defcpupergpu"]), cpu.threads_per_core)
+    assert not rest and share * units <= cores < (share + 1) * units
 
 
 @pytest.mark.parametrize("release", RELEASES)

@@ -21,7 +21,7 @@ begin_notifying() { # NAME UNIT COMMAND...
     shift 2
     rm -f "$socket" "$heard"
     spawn "notified-$name" python3 /lab/bin/listen-notify.py "$socket" "$heard"
-    until [ -S "$socket" ]; do sleep 0.05; done
+    until [ "$(stat -c %a "$socket" 2>/dev/null)" = 777 ]; do sleep 0.05; done
     NOTIFY_SOCKET=$socket spawn "$name" "$@"
     for ((try = 0; try < 900; try++)); do
         ! grep -qx READY=1 "$heard" 2>/dev/null || return 0
@@ -35,7 +35,10 @@ begin_notifying() { # NAME UNIT COMMAND...
 
 case $verb in
 is-active) alive ;;
-stop) ! alive || { kill "$(cat "$pid")" && tail --pid="$(cat "$pid")" -f /dev/null; } ;;
+stop)
+    ! alive || { kill "$(cat "$pid")" && tail --pid="$(cat "$pid")" -f /dev/null; }
+    [ "$1" != sackd ] || rm -rf /run/slurm   # systemd removes what RuntimeDirectory= names
+    ;;
 start) [ "$1" != supercloud-metadata ] || /opt/supercloud/metadata.sh ;;
 restart)
     ! alive || { kill "$(cat "$pid")" && tail --pid="$(cat "$pid")" -f /dev/null; }
