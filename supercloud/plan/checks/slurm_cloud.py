@@ -101,8 +101,8 @@ def slurm_cloud_local_disks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             if pool.local is not None:
                 yield Finding(
                     "slurm-cloud-local-disks", "warning", f"pools[{index}].local",
-                    f"the disks inside nodes of {pool.name} are not mounted at {pool.local}: the boot script of Slurm's "
-                    "nodes leaves them alone",
+                    f"the disks inside nodes of {pool.name} are not mounted at {pool.local}: the boot script of "
+                    "Slurm's nodes leaves them alone",
                     f"leave it out, or mount them at {pool.local} in an image of yours, and accept this finding",
                 )  # fmt: skip
 

@@ -121,6 +121,32 @@ def test_slurm_user_has_one_number_on_every_machine(compute: BootMachine) -> Non
         assert steps.index("slurm_user") < min(steps.index(name) for name in ("state", "release") if name in steps)
 
 
+def test_users_log_in_to_nodes_only_where_their_jobs_run(compute: BootMachine) -> None:
+    """Before the node joins: pam_slurm_adopt, or no users at all in an image that has no such module."""
+    compute.fake("sshd", 'echo "usepam yes"; cat "$BOOT_ROOT"/etc/ssh/sshd_config.d/*.conf 2>/dev/null || true')
+    compute.fake("pam-auth-update")
+    for folder in ("etc/pam.d", "usr/lib/x86_64-linux-gnu/security"):
+        (compute.root / folder).mkdir(parents=True)
+    pam, closed = compute.root / "etc/pam.d/sshd", compute.root / "etc/ssh/sshd_config.d/00-supercloud.conf"
+    pam.write_text("@include common-account\n@include common-session\n")
+    done = compute.steps("ssh")
+    assert done.returncode == 0 and closed.read_text() == "AllowGroups root sudo wheel\n", done.stderr
+    assert "supercloud" not in pam.read_text()
+    (compute.root / "usr/lib/x86_64-linux-gnu/security/pam_slurm_adopt.so").touch()
+    for _ in range(2):
+        assert compute.steps("ssh").returncode == 0 and not closed.exists()
+        *_, last = rules = pam.read_text().splitlines()
+        assert last.startswith("account required pam_slurm_adopt.so") and len(rules) == 5
+    assert "--package --remove systemd" in compute.calls("pam-auth-update")
+    # a service that does not read the folder is said, and the node does not join
+    (compute.root / "usr/lib/x86_64-linux-gnu/security/pam_slurm_adopt.so").unlink()
+    compute.fake("sshd", 'echo "usepam yes"')
+    done = compute.steps("ssh")
+    assert done.returncode == 1 and "FAILED ssh: sshd does not read" in done.stderr
+    steps = (compute.root / "opt/supercloud/boot/boot.sh").read_text()
+    assert " ssh join " in steps
+
+
 def test_sackd_signs_until_slurmd_runs(tmp_path: Path) -> None:
     """With auth/slurm a node asks for its name before its slurmd runs; sackd ends before slurmd takes its socket."""
     machine = BootMachine(tmp_path, "train-spot", plan("25.11", auth="slurm"))
