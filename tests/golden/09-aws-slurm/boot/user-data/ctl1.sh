@@ -19,6 +19,7 @@ HOST='ctl1'
 GROUP=''
 POOL=''
 RELEASE='25.11'
+SLURM_USER='64030'
 AUTH='munge'
 DOMAIN='trainer.internal'
 SECRET_AUTH='@{secret_auth}'
@@ -33,7 +34,7 @@ STATE_LABEL='sc-ctl1'
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=d146254fa14fc3bffd015df354f106a66d3ba32182919fa24a5db3c4285093cb
+DIGEST=78d644a909fd4998dd998eb936febe5bdedbf810070056b176d4ee0ce8edc89e
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash

@@ -19,6 +19,7 @@ HOST=''
 GROUP=''
 POOL=''
 RELEASE='25.11'
+SLURM_USER='64030'
 AUTH='munge'
 DOMAIN='trainer.internal'
 SECRET_AUTH=''
@@ -35,7 +36,7 @@ STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
 USERS='@{role_users}'
 TENANTS='yes'
-DIGEST=d146254fa14fc3bffd015df354f106a66d3ba32182919fa24a5db3c4285093cb
+DIGEST=78d644a909fd4998dd998eb936febe5bdedbf810070056b176d4ee0ce8edc89e
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash

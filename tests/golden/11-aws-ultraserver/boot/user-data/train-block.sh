@@ -19,6 +19,7 @@ HOST=''
 GROUP='train-block'
 POOL='train'
 RELEASE='25.11'
+SLURM_USER='64030'
 AUTH='munge'
 DOMAIN='ultra.internal'
 SECRET_AUTH=''
@@ -35,7 +36,7 @@ STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
 USERS='@{role_users}'
 TENANTS='no'
-DIGEST=382d103296895fcd2b4368019a5327c16222253e40938349cc18d730b054b941
+DIGEST=6bd65f1fc4efdd7bebe2b2a386a7ab19f5714d0c967ea58e2a91a520b72a311f
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
