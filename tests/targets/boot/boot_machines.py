@@ -183,6 +183,9 @@ class BootMachine:
         for name in ("systemctl", "chown", "hostnamectl", "mount", "useradd", "modprobe", "groupadd", "sackd",
                      "sacctmgr", "journalctl", "mkfs.ext4", "sleep"):  # fmt: skip
             self.fake(name)
+        # the real slurmdbd, which has no configuration yet
+        self.fake("slurmdbd", "exit 1")
+        self.fake("sacctmgr", f'[ "$1" != -V ] || echo slurm-wlm {release}.3')
         self.fake("systemctl", '[ "$1" != is-active ]')
         self.fake("mountpoint", "exit 1")
         self.fake("mariadb", "cat >/dev/null")

@@ -121,6 +121,18 @@ def test_slurm_user_has_one_number_on_every_machine(compute: BootMachine) -> Non
         assert steps.index("slurm_user") < min(steps.index(name) for name in ("state", "release") if name in steps)
 
 
+def test_a_database_host_has_the_release(compute: BootMachine) -> None:
+    """The real slurmdbd does not say its release before it is configured, which is a later step."""
+    compute.steps("identity")
+    env = compute.root / "etc/supercloud/env"
+    env.write_text(env.read_text().replace("ROLE='compute'", "ROLE='database'"))
+    done = compute.steps("release")
+    assert done.returncode == 0, done.stdout + done.stderr
+    compute.fake("sacctmgr", "echo slurm-wlm 22.05.8")
+    done = compute.steps("release")
+    assert "FAILED release: slurmdbd is 22.05, the cluster has 25.11" in done.stderr
+
+
 def test_users_log_in_to_nodes_only_where_their_jobs_run(compute: BootMachine) -> None:
     """Before the node joins: pam_slurm_adopt, or no users at all in an image that has no such module."""
     compute.fake("sshd", 'echo "usepam yes"; cat "$BOOT_ROOT"/etc/ssh/sshd_config.d/*.conf 2>/dev/null || true')
@@ -261,7 +273,7 @@ def test_state_disk_is_found_by_label(controller: BootMachine) -> None:
         ("touch $CLOUD/given", "FAILED auth: the controller does not give the key: i-1 has it; if the disk of this"),
         ("echo 'exit 1' >$BIN/nft", "FAILED start: users can reach the metadata service of the cloud"),
         ("rm $BOOT_ROOT/dev/nvidia5", "FAILED devices: of 8 accelerators, these have no device: /dev/nvidia5"),
-        ("echo 'echo slurm 19.05.1' >$BIN/slurmd", "FAILED release: slurmd is slurm 19.05.1, the cluster has 25.11"),
+        ("echo 'echo slurm 19.05.1' >$BIN/slurmd", "FAILED release: slurmd is 19.05, the cluster has 25.11"),
         ("echo 'exit 1' >$BIN/modprobe", "FAILED mounts: this image has no Lustre client for its kernel"),
         ("echo 'exit 1' >$BIN/mount", "FAILED mounts: fs-1@tcp:/abcd cannot be mounted at /fsx"),
         ("echo 'exit 1' >$BIN/scontrol", "FAILED join: the controller gave this instance no name"),
