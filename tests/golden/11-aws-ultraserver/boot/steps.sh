@@ -61,10 +61,14 @@ share() { # NAME PLACE OWNER MODE: a folder of the state disk seen where its dae
     mountpoint -q "$2" || mount --bind "$root/srv/supercloud/$1" "$2" || die "$2 cannot be mounted"
 }
 
-slurm_version() { { "$1" -V 2>/dev/null || true; } | sed -n 's/.* \([0-9]*\.[0-9]*\).*/\1/p'; }
+slurm_version() { # PROGRAM: its release. slurmdbd says it only where it is configured: sacctmgr of the same packages is asked
+    local asked=$1
+    [ "$1" != slurmdbd ] || { command -v slurmdbd >/dev/null || return 0; asked=sacctmgr; }
+    { "$asked" -V 2>/dev/null || true; } | sed -n 's/.* \([0-9]*\.[0-9]*\).*/\1/p'
+}
 
 step_release() { # the release of Slurm that the configuration was written for: from the image, the bucket or the system
-    local program daemons packages=$root/opt/supercloud/packages
+    local program daemons found packages=$root/opt/supercloud/packages
     case $ROLE in compute) program=slurmd ;; controller) program=slurmctld ;; database) program=slurmdbd ;; *) program=sinfo ;; esac
     if [ "$(slurm_version $program)" != "$RELEASE" ]; then
         if fetch_folder packages "$packages"; then
@@ -81,8 +85,9 @@ step_release() { # the release of Slurm that the configuration was written for: 
                 die "Slurm cannot be installed: use an image that has it"
         fi
     fi
-    [ "$(slurm_version $program)" = "$RELEASE" ] ||
-        die "$program is $($program -V 2>/dev/null || echo missing), the cluster has $RELEASE: use an image with it, or put packages/packages.tar.gz into the bucket"
+    found=$(slurm_version $program)
+    [ "$found" = "$RELEASE" ] ||
+        die "$program is ${found:-missing}, the cluster has $RELEASE: use an image with it, or put packages/packages.tar.gz into the bucket"
     # the scaler's user may be new, and has to reach the metadata service
     [ "$ROLE" != controller ] || "$root/opt/supercloud/metadata.sh" || die "the metadata service cannot be closed to users"
 }

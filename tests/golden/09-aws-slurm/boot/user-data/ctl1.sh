@@ -34,7 +34,7 @@ STATE_LABEL='sc-ctl1'
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=78d644a909fd4998dd998eb936febe5bdedbf810070056b176d4ee0ce8edc89e
+DIGEST=37235b21c6f719f99c9c2784672e166c57e3aea410207b30c554dc46fe08e6c3
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash

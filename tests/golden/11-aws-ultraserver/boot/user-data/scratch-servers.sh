@@ -38,7 +38,7 @@ FILE_SYSTEM='default'
 SERVERS='8'
 INSTALL_SOURCE='s3://example-software/weka/install.sh'
 INSTALL_TOKEN='weka/get-token'
-DIGEST=6bd65f1fc4efdd7bebe2b2a386a7ab19f5714d0c967ea58e2a91a520b72a311f
+DIGEST=b15a74892fa95d95f7e5beb0269449bb808da5a8180bd19b6ccd20da8928c5b2
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
