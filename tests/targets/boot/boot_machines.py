@@ -183,9 +183,10 @@ class BootMachine:
         for name in ("systemctl", "chown", "hostnamectl", "mount", "useradd", "modprobe", "groupadd", "sackd",
                      "sacctmgr", "journalctl", "mkfs.ext4", "sleep"):  # fmt: skip
             self.fake(name)
-        # the real slurmdbd, which has no configuration yet
+        # as the real ones: without a configuration they do not say their release
         self.fake("slurmdbd", "exit 1")
-        self.fake("sacctmgr", f'[ "$1" != -V ] || echo slurm-wlm {release}.3')
+        for name in ("sinfo", "sacctmgr"):
+            self.fake(name, f'[ "$1" != -V ] || {{ grep -q ^Slurmctld "$SLURM_CONF" && echo slurm {release}.3; }}')
         self.fake("systemctl", '[ "$1" != is-active ]')
         self.fake("mountpoint", "exit 1")
         self.fake("mariadb", "cat >/dev/null")

@@ -121,13 +121,14 @@ def test_slurm_user_has_one_number_on_every_machine(compute: BootMachine) -> Non
         assert steps.index("slurm_user") < min(steps.index(name) for name in ("state", "release") if name in steps)
 
 
-def test_a_database_host_has_the_release(compute: BootMachine) -> None:
-    """The real slurmdbd does not say its release before it is configured, which is a later step."""
+def test_hosts_without_slurmd_and_slurmctld_have_the_release(compute: BootMachine) -> None:
+    """The real slurmdbd and commands do not say their release before they are configured, which is a later step."""
     compute.steps("identity")
     env = compute.root / "etc/supercloud/env"
-    env.write_text(env.read_text().replace("ROLE='compute'", "ROLE='database'"))
-    done = compute.steps("release")
-    assert done.returncode == 0, done.stdout + done.stderr
+    for role in ("login", "database"):
+        env.write_text(re.sub("ROLE='.*'", f"ROLE='{role}'", env.read_text()))
+        done = compute.steps("release")
+        assert done.returncode == 0, done.stdout + done.stderr
     compute.fake("sacctmgr", "echo slurm-wlm 22.05.8")
     done = compute.steps("release")
     assert "FAILED release: slurmdbd is 22.05, the cluster has 25.11" in done.stderr

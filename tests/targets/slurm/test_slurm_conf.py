@@ -327,7 +327,11 @@ def test_install_names_packages_that_the_release_has(release: str) -> None:
         assert ("slurm-smd" in line) == (family == "schedmd") and (" slurm-client " in line) == (family != "schedmd")
         assert family != "schedmd" or f"/root/slurm-packages/slurm-smd_{release}.*.deb" in line
     assert ("No suite of Debian has" in guide) == (family != "debian")
-    for program in ("slurmctld", "sacctmgr", "slurmd", "sinfo"):  # slurmdbd answers only once it is configured
+    # commands and slurmdbd do not answer before they are configured
+    assert (
+        guide.count(f"\ndpkg-query -W {'slurm-smd-client' if family == 'schedmd' else 'slurm-client'} | grep -F ") == 2
+    )
+    for program in ("slurmctld", "slurmd"):
         assert f"\n{program} -V | grep -F ' {release}.'\n" in guide
     # with auth/slurm commands of hosts without a daemon are signed by sackd
     login = [line for line in installed if "ca-certificates" in line]
