@@ -61,10 +61,14 @@ share() { # NAME PLACE OWNER MODE: a folder of the state disk seen where its dae
     mountpoint -q "$2" || mount --bind "$root/srv/supercloud/$1" "$2" || die "$2 cannot be mounted"
 }
 
-slurm_version() { # PROGRAM: its release. slurmdbd says it only where it is configured: sacctmgr of the same packages is asked
-    local asked=$1
+slurm_version() { # PROGRAM: its release. Commands say it only where they find a slurm.conf, whatever it says; for slurmdbd,
+    # which would need a database too, sacctmgr of the same packages is asked
+    local asked=$1 conf
     [ "$1" != slurmdbd ] || { command -v slurmdbd >/dev/null || return 0; asked=sacctmgr; }
-    { "$asked" -V 2>/dev/null || true; } | sed -n 's/.* \([0-9]*\.[0-9]*\).*/\1/p'
+    conf=$(mktemp)
+    printf '%s\n' ClusterName=none SlurmctldHost=none >"$conf"
+    { SLURM_CONF=$conf "$asked" -V 2>/dev/null || true; } | sed -n 's/.* \([0-9]*\.[0-9]*\).*/\1/p'
+    rm -f "$conf"
 }
 
 step_release() { # the release of Slurm that the configuration was written for: from the image, the bucket or the system

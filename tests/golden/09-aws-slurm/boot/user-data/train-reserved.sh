@@ -36,7 +36,7 @@ STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
 USERS='@{role_users}'
 TENANTS='yes'
-DIGEST=37235b21c6f719f99c9c2784672e166c57e3aea410207b30c554dc46fe08e6c3
+DIGEST=416204a4b22f2cf5693af18f820902cad785fc2b120589d2e9ad9b2b93719597
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash

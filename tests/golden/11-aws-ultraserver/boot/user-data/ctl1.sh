@@ -34,7 +34,7 @@ STATE_LABEL='sc-ctl1'
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=b15a74892fa95d95f7e5beb0269449bb808da5a8180bd19b6ccd20da8928c5b2
+DIGEST=15a284d1c4daf4ae1ee872195769a288a1658025cee0c881b01ebcd2e8908b6c
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
