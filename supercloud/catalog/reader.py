@@ -46,6 +46,7 @@ from .rack import CoolingMethod, Location, Rack
 from .region import Region
 from .reliability import FailureRate
 from .slurm import SlurmRelease
+from .slurm_packages import SlurmPackages
 from .storage import StorageProduct, StorageTiers
 from .storage_service import StorageService
 from .switch import Switch
@@ -59,7 +60,8 @@ _ONE = {
     "prices": "list of prices", "storage": "storage product", "xids": "list of XIDs",
     "heat-rejection": "way of heat rejection",
     "kubernetes": "release of Kubernetes", "kueue": "release of Kueue", "power-shelves": "power-shelf",
-    "slurm": "release of Slurm", "switches": "switch", "thermal-classes": "thermal-class", "ups": "UPS",
+    "slurm": "release of Slurm", "slurm-packages": "family of Slurm packages",
+    "switches": "switch", "thermal-classes": "thermal-class", "ups": "UPS",
     "volcano": "release of Volcano",
 }  # fmt: skip
 """What one of a kind is called, where that is not the kind without its s."""
@@ -95,6 +97,7 @@ KINDS: dict[str, type[Fact]] = {
     "racks": Rack,
     "regions": Region,
     "slurm": SlurmRelease,
+    "slurm-packages": SlurmPackages,
     "storage": StorageProduct,
     "storage-services": StorageService,
     "storage-tiers": StorageTiers,

@@ -11,6 +11,7 @@ from typing import Literal
 
 from ..catalog import Accelerator, Location, Machine, SlurmRelease
 from ..catalog.kubernetes_parts import XidCatalog
+from ..catalog.slurm_packages import SlurmPackages
 from ..errors import Finding
 from ..primitives.addresses import AddressRun, Block
 from ..primitives.nodes import HostRange, HostSet
@@ -98,6 +99,10 @@ class SchedulerPlan:
     """Kubernetes only: its releases, and what is installed beside them."""
     xids: XidCatalog | None = None
     """Errors of the driver, where there are NVIDIA GPUs: which of them take a node out of service."""
+    packages: SlurmPackages | None = None
+    """Slurm only: the packages with the release, else those of a distribution; None where the catalog has none."""
+    slurm_user: int | None = None
+    """Slurm only: number of the user and group ``slurm`` on every host; None where the catalog has none."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from ..catalog import Catalog, SlurmRelease
+from ..catalog.slurm_packages import SlurmPackages
 from ..errors import UnknownName
 from ..spec import ClusterSpec, SlurmScheduler
 from ..spec.scheduler import Host, Partition
@@ -35,7 +38,23 @@ def scheduler_of(
         same = next((item for item in controllers if host and item.name == host.name), None)
         database = same or (_host(host, len(controllers), network, cloud) if host else controllers[0])
     partitions = _partitions(spec, declared, pools, problems)
-    return SchedulerPlan("slurm", declared.version, declared, release, controllers, database, partitions)
+    families = [cast(SlurmPackages, item) for item in catalog.all("slurm-packages")]
+    return SchedulerPlan(
+        "slurm", declared.version, declared, release, controllers, database, partitions,
+        packages=_packages(release, families),
+        slurm_user=next((item.user for item in families if item.user is not None), None),
+    )  # fmt: skip
+
+
+def _packages(release: SlurmRelease | None, families: list[SlurmPackages]) -> SlurmPackages | None:
+    """The packages with a release: those that a distribution has, before those that are built from its source.
+
+    For a release that none has, the names of a distribution's.
+    """
+    name = release.name if release else ""
+    ready = [item for item in families if name in item.suites]
+    built = [item for item in families if name in item.built_from]
+    return next(iter([*ready, *built, *(item for item in families if item.suites)]), None)
 
 
 def _host(host: Host, index: int, network: NetworkPlan, cloud: bool) -> HostPlan:

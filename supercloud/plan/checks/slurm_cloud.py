@@ -8,7 +8,7 @@ from typing import cast
 from ...catalog import Catalog, SlurmRelease
 from ...errors import Finding
 from ..model import Plan
-from .slurm_setup import slurm_of
+from .slurm_setup import pool_path, slurm_of
 
 __all__ = ["CHECKS"]
 
@@ -80,4 +80,38 @@ def slurm_cloud_minimum(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 )  # fmt: skip
 
 
-CHECKS = (slurm_cloud_controllers, slurm_cloud_image, slurm_cloud_minimum, slurm_cloud_topology)
+def slurm_cloud_slices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Accelerators cut by MIG: the boot script cuts none, and Slurm refuses a node that has others than it was told."""
+    for _ in slurm_of(plan):
+        for pool in plan.pools if plan.cloud is not None else ():
+            if pool.slicing and pool.slicing.mig:
+                yield Finding(
+                    "slurm-cloud-slices", "error", f"{pool_path(plan, pool)}.slicing.mig",
+                    f"nothing cuts the accelerators of {pool.name} when an instance starts: Slurm would be told of "
+                    f"{', '.join(sorted(pool.slicing.mig))}, find whole accelerators, and refuse the node",
+                    "leave it out or take slicing.shards; or cut them in an image of yours before the boot script runs "
+                    "(nvidia-mig-parted with mig-parted.yaml of the slurm bundle), and accept this finding",
+                )  # fmt: skip
+
+
+def slurm_cloud_local_disks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Disks inside instances: nothing formats or mounts them."""
+    for _ in slurm_of(plan):
+        for index, pool in enumerate(plan.spec.pools if plan.cloud is not None else ()):
+            if pool.local is not None:
+                yield Finding(
+                    "slurm-cloud-local-disks", "warning", f"pools[{index}].local",
+                    f"the disks inside nodes of {pool.name} are not mounted at {pool.local}: the boot script of "
+                    "Slurm's nodes leaves them alone",
+                    f"leave it out, or mount them at {pool.local} in an image of yours, and accept this finding",
+                )  # fmt: skip
+
+
+CHECKS = (
+    slurm_cloud_controllers,
+    slurm_cloud_image,
+    slurm_cloud_local_disks,
+    slurm_cloud_minimum,
+    slurm_cloud_slices,
+    slurm_cloud_topology,
+)

@@ -37,6 +37,7 @@ def _common(plan: Plan, role: str) -> dict[str, str]:
         "GROUP": "",
         "POOL": "",
         "RELEASE": release.name,
+        "SLURM_USER": str(plan.scheduler.slurm_user or ""),
         "AUTH": "slurm" if slurm.auth == "slurm" else "munge",
         "DOMAIN": plan.network.domain,
         "SECRET_AUTH": "@{secret_auth}" if role == "controller" else "",

@@ -40,7 +40,7 @@ OPTIONS = {
 }
 
 
-def lab_plan(version: str, domain: int = 1) -> Plan:
+def lab_plan(version: str, domain: int = 1, auth: str = "munge") -> Plan:
     """Four machines with two processors and two accelerators each, got in two ways, ``domain`` at a time."""
     declared = ClusterSpec.model_validate(
         {
@@ -49,6 +49,7 @@ def lab_plan(version: str, domain: int = 1) -> Plan:
             "scheduler": {
                 "kind": "slurm",
                 "version": version,
+                "auth": auth,
                 "health_check_interval": "0 s",
                 "options": OPTIONS,
             },

@@ -324,7 +324,8 @@ def test_users_of_a_node_get_neither_the_key_nor_the_rights_of_the_machine(lab: 
 def test_log_has_every_step(lab: CloudLab) -> None:
     """Each step of a boot says when it begins and ends."""
     steps = (
-        "identity names state release auth keys bundle database mounts accounts control scaler accounts restart"
+        "identity names slurm_user state release auth keys bundle database mounts accounts control scaler "
+        "accounts restart"
     ).split()
     said = lab.run("cat /var/log/supercloud/boot.log").stdout
     ends = [line.split()[1] for line in said.splitlines() if line.endswith(": ended")]

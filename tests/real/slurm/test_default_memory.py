@@ -1,4 +1,4 @@
-"""What a job gets that says nothing of memory, on a node with accelerators: real controllers of both releases."""
+"""What a job gets that says nothing of memory and processors, where there are accelerators: real controllers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SPEC = """\
 name: shared
 site: {kind: onprem, location: stockholm}
 scheduler: {kind: slurm, version: "VERSION", accounting: false}
-pools: [{name: train, machine: dgx-h100, nodes: 1}]
+pools: [{name: train, machine: dgx-h100, nodes: 1, reserve: {cores: 4}}]
 """
 ASKED = {
     "nothing": "",
@@ -48,3 +48,7 @@ def test_a_job_without_accelerators_takes_a_share_of_memory(
         # one core of 112: what is left is enough for seven accelerators, and for all eight that ask for less
         assert memory["nothing"] * 100 < whole
         assert abs(memory["the node"] - whole) * 100 < whole
+        # cores are given whole, and 108 of them are left: each accelerator brings 13, not 13 and a half
+        for _ in range(8):
+            lab.run("sbatch -t 5 --gpus=1 -o /dev/null --wrap 'sleep 200'", user="lab")
+        lab.wait_for("all eight run", lambda: len(lab.run("squeue -h -t R -o %A").stdout.split()) == 8)

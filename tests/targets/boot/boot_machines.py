@@ -95,7 +95,7 @@ esac
 
 
 @cache
-def plan(version: str = "25.11", provider: str = "aws", **more: bool) -> Plan:
+def plan(version: str = "25.11", provider: str = "aws", **more: bool | str) -> Plan:
     """A cluster with two ways to get machines, three kinds of storage and tenants."""
     scheduler: dict[str, Any] = {"kind": "slurm", "version": version, "login": {"count": 2}, **more}
     declared = ClusterSpec.model_validate(
@@ -180,19 +180,25 @@ class BootMachine:
         release = plan.scheduler.version
         for name in ("slurmctld", "slurmd", "slurmdbd", "sinfo"):
             self.fake(name, f"echo slurm {release}.3")
-        for name in ("systemctl", "chown", "hostnamectl", "mount", "useradd", "modprobe", "sacctmgr", "journalctl",
-                     "mkfs.ext4", "sleep"):  # fmt: skip
+        for name in ("systemctl", "chown", "hostnamectl", "mount", "useradd", "modprobe", "groupadd", "sackd",
+                     "sacctmgr", "journalctl", "mkfs.ext4", "sleep"):  # fmt: skip
             self.fake(name)
+        # as the real ones: without a configuration they do not say their release
+        self.fake("slurmdbd", "exit 1")
+        for name in ("sinfo", "sacctmgr"):
+            self.fake(name, f'[ "$1" != -V ] || {{ grep -q ^Slurmctld "$SLURM_CONF" && echo slurm {release}.3; }}')
         self.fake("systemctl", '[ "$1" != is-active ]')
         self.fake("mountpoint", "exit 1")
         self.fake("mariadb", "cat >/dev/null")
         self.fake("mariadbd")
         self.fake("id")
+        self.fake("getent", "echo slurm:x:64030:64030::/nonexistent:/usr/sbin/nologin")
         self.fake("hostname", "echo here")
         self.fake("blkid", "exit 2")
         self.fake("wipefs")
         self.fake("nft", 'cat >>"$SAID"')
         self.fake("visudo")
+        self.fake("sshd", "echo allowgroups root")
         self.fake("curl", CONTROLLER)
         self.fake("openssl", OPENSSL)
 

@@ -37,6 +37,23 @@ def test_one_controller_on_a_cloud() -> None:
     assert not _found(_plan(), "slurm-cloud-controllers")
 
 
+def test_what_nodes_of_a_cloud_are_not_given_at_their_boot() -> None:
+    """MIG and the disks inside: declared, and done by nobody."""
+    pool = {"name": "train", "machine": "p5.48xlarge", "nodes": 2, "local": "/scratch"}
+    declared = {
+        "name": "pod",
+        "site": {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a"]},
+        "scheduler": {"kind": "slurm", "version": "25.11"},
+        "pools": [pool | {"slicing": {"mig": {"1g.10gb": 7}}}],
+    }
+    found = resolve(ClusterSpec.model_validate(declared))
+    ((level, path, problem),) = _found(found, "slurm-cloud-slices")
+    assert (level, path) == ("error", "pools[0].slicing.mig") and "1g.10gb" in problem
+    ((level, path, problem),) = _found(found, "slurm-cloud-local-disks")
+    assert (level, path) == ("warning", "pools[0].local") and "/scratch" in problem
+    assert not _found(_plan(), "slurm-cloud-slices") and not _found(_plan(), "slurm-cloud-local-disks")
+
+
 def test_releases_that_cannot_be_told_of_places() -> None:
     assert _found(_plan(version="24.11"), "slurm-cloud-topology") == [
         (

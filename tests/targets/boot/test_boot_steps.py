@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -93,10 +94,87 @@ def test_slurmd_command(compute: BootMachine) -> None:
     program = compute.root / "opt/supercloud/boot/slurmd.sh"
     assert unit == f"[Service]\nExecStart=\nExecStart={program}\n"
     compute.fake("slurmd", 'printf "%s|" "$@"')
-    assert compute.run(program).stdout == (
-        "-D|-b|-Z|-N|train-0003|--conf-server|ctl1.trainer.internal|--conf|"
+    rest = (
+        "|-b|-Z|-N|train-0003|--conf-server|ctl1.trainer.internal|--conf|"
         "Gres=gpu:h100:8 Features=train,h100,p5.48xlarge|"
     )
+    assert compute.run(program).stdout == f"-D{rest}"
+    # a unit of Type=notify: systemd ends a slurmd that does not report
+    assert compute.run(program, NOTIFY_SOCKET="/run/systemd/notify").stdout == f"--systemd{rest}"
+
+
+def test_slurm_user_has_one_number_on_every_machine(compute: BootMachine) -> None:
+    """Daemons refuse what comes from a SlurmUser of another number; a new user gets the number before any package."""
+    compute.fake("getent", '[ -e "$CLOUD/made" ] && echo slurm:x:64030:64030::/nonexistent:/usr/sbin/nologin')
+    compute.fake("useradd", 'touch "$CLOUD/made"')
+    assert compute.steps("slurm_user").returncode == 0
+    assert compute.calls("groupadd") == ["--system --gid 64030 slurm"]
+    assert compute.calls("useradd")[0].startswith("--system --uid 64030 --gid 64030 ")
+    compute.fake("getent", "echo slurm:x:997:64030::/nonexistent:/usr/sbin/nologin")
+    done = compute.steps("slurm_user")
+    assert done.returncode == 1 and "FAILED slurm_user" in done.stderr
+    assert "have the numbers 997:64030" in done.stderr and "usermod -u 64030" in done.stderr
+    order = (compute.root / "opt/supercloud/boot/boot.sh").read_text()
+    roles = re.findall(r"^(?:compute|controller|database|login)\) +steps=\((.*)\)", order, re.M)
+    assert len(roles) == 4
+    for steps in map(str.split, roles):
+        assert steps.index("slurm_user") < min(steps.index(name) for name in ("state", "release") if name in steps)
+
+
+def test_hosts_without_slurmd_and_slurmctld_have_the_release(compute: BootMachine) -> None:
+    """The real slurmdbd and commands do not say their release before they are configured, which is a later step."""
+    compute.steps("identity")
+    env = compute.root / "etc/supercloud/env"
+    for role in ("login", "database"):
+        env.write_text(re.sub("ROLE='.*'", f"ROLE='{role}'", env.read_text()))
+        done = compute.steps("release")
+        assert done.returncode == 0, done.stdout + done.stderr
+    compute.fake("sacctmgr", "echo slurm-wlm 22.05.8")
+    done = compute.steps("release")
+    assert "FAILED release: slurmdbd is 22.05, the cluster has 25.11" in done.stderr
+
+
+def test_users_log_in_to_nodes_only_where_their_jobs_run(compute: BootMachine) -> None:
+    """Before the node joins: pam_slurm_adopt, or no users at all in an image that has no such module."""
+    compute.fake("sshd", 'echo "usepam yes"; cat "$BOOT_ROOT"/etc/ssh/sshd_config.d/*.conf 2>/dev/null || true')
+    compute.fake("pam-auth-update")
+    for folder in ("etc/pam.d", "usr/lib/x86_64-linux-gnu/security"):
+        (compute.root / folder).mkdir(parents=True)
+    pam, closed = compute.root / "etc/pam.d/sshd", compute.root / "etc/ssh/sshd_config.d/00-supercloud.conf"
+    pam.write_text("@include common-account\n@include common-session\n")
+    done = compute.steps("ssh")
+    assert done.returncode == 0 and closed.read_text() == "AllowGroups root sudo wheel\n", done.stderr
+    assert "supercloud" not in pam.read_text()
+    (compute.root / "usr/lib/x86_64-linux-gnu/security/pam_slurm_adopt.so").touch()
+    for _ in range(2):
+        assert compute.steps("ssh").returncode == 0 and not closed.exists()
+        *_, last = rules = pam.read_text().splitlines()
+        assert last.startswith("account required pam_slurm_adopt.so") and len(rules) == 5
+    assert "--package --remove systemd" in compute.calls("pam-auth-update")
+    # a service that does not read the folder is said, and the node does not join
+    (compute.root / "usr/lib/x86_64-linux-gnu/security/pam_slurm_adopt.so").unlink()
+    compute.fake("sshd", 'echo "usepam yes"')
+    done = compute.steps("ssh")
+    assert done.returncode == 1 and "FAILED ssh: sshd does not read" in done.stderr
+    steps = (compute.root / "opt/supercloud/boot/boot.sh").read_text()
+    assert " ssh join " in steps
+
+
+def test_sackd_signs_until_slurmd_runs(tmp_path: Path) -> None:
+    """With auth/slurm a node asks for its name before its slurmd runs; sackd ends before slurmd takes its socket."""
+    machine = BootMachine(tmp_path, "train-spot", plan("25.11", auth="slurm"))
+    machine.fake("scontrol", 'echo "NodeName=train-0003 NodeAddr=10.0.0.9 State=IDLE+CLOUD Extra=1"')
+    done = machine.steps("identity", "bundle", "sackd", "join")
+    assert done.returncode == 0, done.stdout + done.stderr
+    units = [line for line in machine.calls("systemctl") if line in ("restart sackd", "stop sackd", "restart slurmd")]
+    assert units == ["restart sackd", "stop sackd", "restart slurmd"]
+    options = machine.root / "etc/supercloud/sackd"
+    assert options.read_text() == "SACKD_OPTIONS='--conf-server ctl1.trainer.internal'\n"
+    unit = machine.root / "etc/systemd/system/sackd.service.d/supercloud.conf"
+    assert unit.read_text() == f"[Service]\nEnvironmentFile={options}\n"
+    (machine.bin / "sackd").unlink()
+    done = machine.steps("identity", "sackd")
+    assert done.returncode == 1 and "FAILED sackd: sackd is missing" in done.stderr
 
 
 def test_second_start_changes_nothing(compute: BootMachine) -> None:
@@ -196,7 +274,7 @@ def test_state_disk_is_found_by_label(controller: BootMachine) -> None:
         ("touch $CLOUD/given", "FAILED auth: the controller does not give the key: i-1 has it; if the disk of this"),
         ("echo 'exit 1' >$BIN/nft", "FAILED start: users can reach the metadata service of the cloud"),
         ("rm $BOOT_ROOT/dev/nvidia5", "FAILED devices: of 8 accelerators, these have no device: /dev/nvidia5"),
-        ("echo 'echo slurm 19.05.1' >$BIN/slurmd", "FAILED release: slurmd is slurm 19.05.1, the cluster has 25.11"),
+        ("echo 'echo slurm 19.05.1' >$BIN/slurmd", "FAILED release: slurmd is 19.05, the cluster has 25.11"),
         ("echo 'exit 1' >$BIN/modprobe", "FAILED mounts: this image has no Lustre client for its kernel"),
         ("echo 'exit 1' >$BIN/mount", "FAILED mounts: fs-1@tcp:/abcd cannot be mounted at /fsx"),
         ("echo 'exit 1' >$BIN/scontrol", "FAILED join: the controller gave this instance no name"),

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -294,6 +295,57 @@ def test_install_makes_no_file_of_etc_slurm_anybody_elses() -> None:
             assert block.index("umask 077") < min(block.find(word) % 10**9 for word in ("/dev/urandom", "openssl req"))
 
 
+@pytest.mark.parametrize(
+    ("machine", "more", "units"),
+    [
+        ("dgx-h100", {"reserve": {"cores": 4}}, 8),
+        ("dgx-b300", {"reserve": {"cores": 4}}, 8),
+        ("dgx-h100", {"reserve": {"cores": 3}, "slicing": {"mig": {"1g.10gb": 7}, "accelerators": 3}}, 26),
+        ("dgx-a100", {"slicing": {"mig": {"1g.10gb": 7}, "accelerators": 4}}, 32),
+    ],
+)
+def test_jobs_of_one_accelerator_each_use_all_of_a_node(machine: str, more: dict[str, Any], units: int) -> None:
+    """CR_Core gives whole cores: a share that is no multiple of a core's threads leaves accelerators without any."""
+    pools = [{"name": "train", "machine": machine, "nodes": 2, **more}]
+    found = plan("25.11", pools)
+    (line,) = lines_of(render(found, "slurm")["slurm.conf"], "PartitionName")
+    cpu = found.pools[0].machine.cpu
+    assert cpu is not None
+    cores = cpu.sockets * cpu.cores_per_socket - more.get("reserve", {}).get("cores", 0)
+    share, rest = divmod(int(line["defcpupergpu"]), cpu.threads_per_core)
+    assert not rest and share * units <= cores < (share + 1) * units
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_install_names_packages_that_the_release_has(release: str) -> None:
+    """Names of Debian where a suite has the release, else files that its source makes."""
+    declared = plan(release, scheduler={"auth": "slurm"} if release >= "23.11" else {})
+    guide = render(declared, "slurm")["INSTALL.md"]
+    installed = [line for line in guide.splitlines() if "apt-get install" in line]
+    family = {"22.05": "debian", "24.11": "debian", "26.05": "debian", "23.02": None}.get(release, "schedmd")
+    for line in installed:
+        assert ("slurm-smd" in line) == (family == "schedmd") and (" slurm-client " in line) == (family != "schedmd")
+        assert family != "schedmd" or f"/root/slurm-packages/slurm-smd_{release}.*.deb" in line
+    assert ("No suite of Debian has" in guide) == (family != "debian")
+    # commands and slurmdbd do not answer before they are configured
+    assert (
+        guide.count(f"\ndpkg-query -W {'slurm-smd-client' if family == 'schedmd' else 'slurm-client'} | grep -F ") == 2
+    )
+    for program in ("slurmctld", "slurmd"):
+        assert f"\n{program} -V | grep -F ' {release}.'\n" in guide
+    # with auth/slurm commands of hosts without a daemon are signed by sackd
+    login = [line for line in installed if "ca-certificates" in line]
+    assert all(("sackd" in line) == (release >= "23.11") for line in login) and login
+    assert ("systemctl restart sackd" in guide) == (release >= "23.11")
+
+
+def test_install_makes_the_user_slurm_before_packages_with_one_number() -> None:
+    guide = render(plan("25.11"), "slurm")["INSTALL.md"]
+    assert guide.index("useradd --system --uid 64030 --gid 64030 ") < guide.index("apt-get install")
+    assert '[ "$(id -u slurm):$(id -g slurm)" = 64030:64030 ] ||' in guide
+    assert "useradd --system --no-create-home slurm\n" not in guide
+
+
 def test_install_makes_folders_before_daemons_start() -> None:
     guide = render(variant("22.05", "tenants"), "slurm")["INSTALL.md"]
     folders = guide.index("install -d -o slurm -g slurm -m 755 /var/log/slurm")
@@ -314,6 +366,8 @@ _HOST = """
 command_not_found_handle() { cat >/dev/null; }  # daemons, package managers and other hosts
 install() { [ "$1" != -d ] || mkdir -p "${@: -1}"; }
 openssl() { local word; for word; do [[ $word != */slurm-keys/* ]] || : >"$word"; done; }
+id() { echo 64030; }
+getent() { :; }
 set -e
 """
 

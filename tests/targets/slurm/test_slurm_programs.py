@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -215,6 +216,49 @@ def test_memory_errors(node: Host) -> None:
     node.fake("nvidia-smi", SMI % 'echo "2, 3"; echo "3, [N/A]"')
     node.run("health-check.sh")
     assert _reason(node) == "accelerator 2: 3 uncorrectable memory errors"
+
+
+def test_memory_errors_are_reported_once_each(node: Host) -> None:
+    """The counter stays until the driver is loaded again: who resumed the node has seen it; further errors are new."""
+    for errors, code in (("2, 3", 1), ("2, 3", 0), ("2, 4", 1), ("2, 4", 0)):
+        node.fake("nvidia-smi", SMI % f'echo "{errors}"')
+        assert node.run("health-check.sh").returncode == code, errors
+
+
+def test_busy_nodes_are_looked_at(node: Host) -> None:
+    """Except their disks, which a job may fill and empty again."""
+    text = render(plan(), "slurm")["slurm.conf"]
+    assert "HealthCheckNodeState=ANY,CYCLE\n" in text
+    node.fake("df", 'echo head; echo "disk 100 99 1 99% /tmp"')
+    node.fake("pgrep", '[ "$*" = "-f ^slurmstepd: \\[" ]')
+    assert node.run("health-check.sh").returncode == 0
+    node.fake("dmesg", "echo '[ 200.5] NVRM: Xid (PCI:0000:3b:00): 79, x'")
+    assert node.run("health-check.sh").returncode == 1
+    assert _reason(node) == "the driver reported Xid 79"
+
+
+@pytest.mark.parametrize(
+    ("line", "inside"),
+    [
+        ("0::/system.slice/slurmstepd.scope/job_7/step_0/user/task_0", True),
+        ("0::/system.slice/train-0005_slurmstepd.scope/job_7/step_extern", True),
+        ("5:memory:/slurm/uid_1000/job_7/step_batch", True),
+        ("5:memory:/slurm_train-0005/uid_1000/job_7", True),
+        ("0::/user.slice/user-1000.slice/user@1000.service/job_7", False),
+        ("0::/user.slice/user-1000.slice/user@1000.service/slurmstepd.scope/job_7/step_0", False),
+        ("0::/system.slice/slurm-exporter.service", False),
+        ("0::/user.slice/user-1000.slice/session-3.scope", False),
+    ],
+)
+def test_only_cgroups_of_slurmd_spare_a_process(job: Host, tmp_path: Path, line: str, inside: bool) -> None:
+    """A user names cgroups of their own as they like."""
+    text = (job.etc / "epilog.sh").read_text()
+    function = re.search(r"^in_a_job\(\) \{.*?^\}\n", text, re.M | re.S)
+    assert function is not None
+    (tmp_path / "4").mkdir()
+    (tmp_path / "4/cgroup").write_text(f"1:name=systemd:/user.slice/user-1000.slice\n{line}\n")
+    script = function[0].replace("/proc/", f"{tmp_path}/") + "in_a_job 4\n"
+    assert (subprocess.run(["bash", "-c", script], check=False).returncode == 0) == inside
 
 
 def test_xid_is_reported_once(node: Host) -> None:

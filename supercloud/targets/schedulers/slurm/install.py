@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ....catalog.slurm_packages import SlurmPackageNames
 from ....plan.fabric.nccl import collectives_file
 from ....plan.model import Plan, PoolPlan
 from ....primitives.templates import fill
@@ -11,6 +15,9 @@ from .imex import imex_pools
 from .settings import token_settings
 
 __all__ = ["install_text"]
+
+# Where the packages lie on every host that no archive has.
+BUILT = "/root/slurm-packages"
 
 # What does not go into /etc/slurm of every host that reads the configuration.
 _ELSEWHERE = ("INSTALL.md", "slurmdbd.conf")
@@ -37,11 +44,36 @@ def install_text(plan: Plan, files: list[str]) -> str:
         nccl_files=nccl,
         imex=[pool.name for pool in imex_pools(plan)],
         tokens=tokens,
-        jwt_plugin=" slurm-wlm-jwt-plugin" if tokens else "",
+        jwt=["jwt"] if tokens else [],
+        packages=_Packages.of_plan(plan),
+        number=plan.scheduler.slurm_user,
         munge_package=" munge" if munge else "",
         sliced=[pool.name for pool in plan.pools if pool.slicing and pool.slicing.mig],
         unnamed=[tenant.name for tenant in plan.tenants if not tenant.users],
     )
+
+
+@dataclass(frozen=True)
+class _Packages:
+    """What INSTALL.md says of packages: the names of one family, and where they come from."""
+
+    names: SlurmPackageNames
+    release: str
+    suite: str | None
+    """The suite of the distribution that has the release."""
+    built: bool
+    """Whether they are built from the source of the release."""
+
+    @classmethod
+    def of_plan(cls, plan: Plan) -> _Packages:
+        family, release = plan.scheduler.packages, release_of(plan).name
+        assert family is not None, "the catalog has packages of a distribution"
+        return cls(family.names, release, family.suites.get(release), release in family.built_from)
+
+    def of(self, parts: Sequence[str]) -> list[str]:
+        """What apt is told to install for these parts, each once: names, or the files of packages that were built."""
+        names = dict.fromkeys(name for part in parts for name in getattr(self.names, part))
+        return [f"{BUILT}/{name}_{self.release}.*.deb" if self.built else name for name in names]
 
 
 def _collectives(pool: PoolPlan, files: list[str]) -> list[tuple[str, str, str]]:

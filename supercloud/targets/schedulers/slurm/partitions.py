@@ -58,8 +58,23 @@ def _shares(pools: list[PoolPlan]) -> dict[str, Value]:
     shares: dict[str, Value] = {"DefMemPerCPU": min(plain, default=0) or None}
     if accelerated:
         shares["DefMemPerGPU"] = min(usable_memory(pool) // by_gpu[pool.name] for pool in accelerated) or None
-        shares["DefCpuPerGPU"] = min((pool.threads or 0) // by_gpu[pool.name] for pool in accelerated) or None
+        shares["DefCpuPerGPU"] = min(_processors_per_unit(pool, by_gpu[pool.name]) for pool in accelerated) or None
     return shares
+
+
+def _processors_per_unit(pool: PoolPlan, units: int) -> int:
+    """CPUs, as Slurm counts them, that come with one accelerator: those of whole cores.
+
+    CR_Core gives a job whole cores: a share that is no multiple of the threads of a core takes one more core than it
+    says, and the last accelerators of a node have none left. Where nobody sourced the cores, two CPUs may be one core:
+    the share is even. Where there are more units than cores, there is none, and a job has the core of its task.
+    """
+    cpu = pool.machine.cpu
+    if cpu is None:
+        share = (pool.threads or 0) // units
+        return share - share % 2 if share > 1 else share
+    cores = cpu.sockets * cpu.cores_per_socket - pool.reserved_cores
+    return cores // units * cpu.threads_per_core
 
 
 def _topology(plan: Plan, partition: Partition) -> dict[str, Value]:

@@ -167,7 +167,8 @@ def _health(plan: Plan) -> dict[str, Value]:
     return {
         "HealthCheckProgram": f"{SCRIPTS}/health-check.sh" if interval else None,
         "HealthCheckInterval": interval or None,
-        "HealthCheckNodeState": "IDLE,CYCLE" if interval else None,
+        # busy nodes too: on a shared node that is never idle nobody would look. CYCLE: not all at the same time
+        "HealthCheckNodeState": "ANY,CYCLE" if interval else None,
     }
 
 

@@ -11,12 +11,18 @@ here=$(dirname "$(readlink -f "$0")")
 scratch=/var/spool/slurmd/scratch
 job=${SLURM_JOB_ID:?} user=${SLURM_JOB_UID:?}
 
-# Processes of the user on this host that belong to no job. Those of a job, of this or another, are in a cgroup of
-# slurmstepd, which ends them itself.
+# Whether a process is in a cgroup that slurmd made for a job: slurmstepd.scope/job_N (version 2) or slurm/uid_N/job_N
+# (version 1; slurm_NODE where several slurmd share a host). Users may make cgroups of any name, but only below user.slice.
+in_a_job() {
+    grep -v ':/user\.slice/' "/proc/$1/cgroup" 2>/dev/null |
+        grep -qE '[:/]([^/]*_)?slurmstepd\.scope/job_[0-9]+(/|$)|:/(.*/)?slurm(_[^/]+)?/uid_[0-9]+/job_[0-9]+(/|$)'
+}
+
+# Processes of the user on this host that belong to no job. slurmstepd ends those of a job, of this or another, itself.
 leftovers() {
     local process
     for process in $(pgrep -u "$user"); do
-        grep -qE 'slurmstepd|/slurm|/job_' "/proc/$process/cgroup" 2>/dev/null && continue
+        ! in_a_job "$process" || continue
         [ "$(readlink "/proc/$process/ns/net")" = "$(readlink /proc/self/ns/net)" ] && echo "$process"
     done
 }

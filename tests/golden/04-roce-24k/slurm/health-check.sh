@@ -4,7 +4,8 @@
 # health-check.sh [quick]: looks at this node, and drains it with a reason when something is missing or broken.
 #
 # slurmd runs it at every HealthCheckInterval and kills it after 60 s; prolog and epilog run it with "quick", which only
-# counts accelerators. By hand: exit 0 means well. A node that was drained stays so until an operator resumes it.
+# counts accelerators. It runs beside jobs too, and only looks. By hand: exit 0 means well. A node that was drained stays so
+# until an operator resumes it.
 # HEALTH_ROOT is another root for /dev, /proc, /run and /sys: for tests.
 set -u
 PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
@@ -43,13 +44,18 @@ check_driver() {
     [ "$seen" -ge "$count" ] || problem "the driver sees $seen of $count accelerators"
 }
 
+# Errors counted since the driver was loaded: each number is reported once, so that a node resumed by hand stays resumed.
+ecc_seen=$root/run/supercloud-ecc-seen
+ecc_latest=
 check_nvidia_smi() {
     local seen index errors
     [ "$devices" = /dev/nvidia ] && [ -d "$root/proc/driver/nvidia/gpus" ] && command -v nvidia-smi >/dev/null || return
     seen=$(timeout 25 nvidia-smi -L 2>/dev/null | grep -c '^GPU ')
     [ "$seen" -ge "$count" ] || { problem "nvidia-smi sees $seen of $count accelerators"; return; }
     while IFS=', ' read -r index errors; do
-        [[ $errors =~ ^[1-9][0-9]*$ ]] && problem "accelerator $index: $errors uncorrectable memory errors"
+        [[ $errors =~ ^[1-9][0-9]*$ ]] || continue
+        ecc_latest+="$index $errors"$'\n'
+        grep -qx "$index $errors" "$ecc_seen" 2>/dev/null || problem "accelerator $index: $errors uncorrectable memory errors"
     done < <(timeout 15 nvidia-smi --query-gpu=index,ecc.errors.uncorrected.volatile.total \
         --format=csv,noheader,nounits 2>/dev/null)
 }
@@ -91,8 +97,13 @@ check_imex() {
     [ "$state" = READY ] || problem "nvidia-imex is ${state:-not running}"
 }
 
+# Processes of slurmstepd are called after their step; the one of slurmd's scope, "slurmstepd infinity", has no job.
+runs_jobs() { pgrep -f '^slurmstepd: \[' >/dev/null; }
+
+# Not beside a job, which may fill a disk and take its files away again.
 check_disks() {
     local used place
+    ! runs_jobs || return
     while read -r used place; do
         [ "${used%\%}" -lt 98 ] || problem "$place is $used full"
     done < <(df -P / /tmp /var/spool/slurmd 2>/dev/null | awk 'NR > 1 && !seen[$6]++ { print $5, $6 }')
@@ -119,5 +130,8 @@ if [ "${1:-}" != quick ]; then
     check_disks
 fi
 [ -n "${problems[*]}" ] || exit 0
-drain && [ -n "$xid_latest" ] && echo "$xid_latest" >"$xid_seen"
+if drain; then
+    [ -z "$xid_latest" ] || echo "$xid_latest" >"$xid_seen"
+    [ -z "$ecc_latest" ] || printf %s "$ecc_latest" >"$ecc_seen"
+fi
 exit 1

@@ -6,5 +6,9 @@ set -euo pipefail
 root=${BOOT_ROOT:-}
 # shellcheck source=/dev/null
 source "$root/etc/supercloud/node"
+# systemd sets NOTIFY_SOCKET for a unit of Type=notify, as Slurm's later releases bring it, and ends a service that does not
+# report there; older releases know no --systemd, and their units are of Type=simple
+mode=-D
+[ -z "${NOTIFY_SOCKET:-}" ] || mode=--systemd
 # -b: this start counts as a boot, also where an instance is used again
-exec slurmd -D -b -Z -N "${NODE:?}" --conf-server "${SERVERS:?}" --conf "${LINE:?}"
+exec slurmd "$mode" -b -Z -N "${NODE:?}" --conf-server "${SERVERS:?}" --conf "${LINE:?}"

@@ -39,10 +39,10 @@ set -E
 run() { step=$1; log begins; "step_$1"; log ended; }
 
 case $ROLE in
-compute)    steps=(identity names release auth bundle mounts users devices join place restart) ;;
-controller) steps=(identity names state release auth keys bundle database mounts accounts control scaler accounts restart) ;;
-database)   steps=(identity names state release auth bundle database restart) ;;
-login)      steps=(identity names release auth bundle mounts users restart) ;;
+compute)    steps=(identity names slurm_user release auth bundle sackd mounts users devices ssh join place restart) ;;
+controller) steps=(identity names slurm_user state release auth keys bundle database mounts accounts control scaler accounts restart) ;;
+database)   steps=(identity names slurm_user state release auth bundle database restart) ;;
+login)      steps=(identity names slurm_user release auth bundle sackd mounts users restart) ;;
 storage)    steps=(identity names restart install) ;;   # a program that fails, or restarts the machine, is run again
 system)     steps=(identity names restart) ;;
 *)          die "there is no role $ROLE" ;;

@@ -21,6 +21,18 @@ step_names() { # a service host is called what Slurm calls it
     [ -z "$HOST" ] || [ "$(hostname)" = "$HOST" ] || hostnamectl set-hostname "$HOST" || die "cannot be called $HOST"
 }
 
+step_slurm_user() { # the user of the daemons, before a package or a file of it: under the same number on every machine
+    local number=${SLURM_USER:-} has
+    [ -n "$number" ] || { id slurm >/dev/null 2>&1 || useradd --system --no-create-home slurm || die "no user slurm"; return; }
+    getent group slurm >/dev/null || groupadd --system --gid "$number" slurm || die "no group slurm with the number $number"
+    getent passwd slurm >/dev/null || useradd --system --uid "$number" --gid "$number" --no-create-home \
+        --home-dir /nonexistent --shell /usr/sbin/nologin slurm || die "no user slurm with the number $number"
+    has=$(getent passwd slurm | cut -d: -f3,4)
+    [ "$has" = "$number:$number" ] ||
+        die "user and group slurm have the numbers $has, on the other machines $number:$number: daemons refuse requests of" \
+            "another number; in the image run: groupmod -g $number slurm && usermod -u $number -g $number slurm"
+}
+
 step_state() { # the disk that outlives the machine: found by its label, formatted only if nothing at all is on it
     local device found where=$root/srv/supercloud
     [ -n "$STATE_DISK" ] || { log "no disk of its own"; return; }
@@ -43,15 +55,24 @@ step_state() { # the disk that outlives the machine: found by its label, formatt
 share() { # NAME PLACE OWNER MODE: a folder of the state disk seen where its daemon looks for it
     id "$3" >/dev/null 2>&1 || useradd --system --no-create-home "$3" || die "no user $3"
     mkdir -p "$root/srv/supercloud/$1" "$2"
-    chown "$3:" "$root/srv/supercloud/$1"
+    # the disk may come from a machine on which the user had another number
+    [ "$(stat -c %U "$root/srv/supercloud/$1")" = "$3" ] || chown -R "$3:" "$root/srv/supercloud/$1"
     chmod "$4" "$root/srv/supercloud/$1"
     mountpoint -q "$2" || mount --bind "$root/srv/supercloud/$1" "$2" || die "$2 cannot be mounted"
 }
 
-slurm_version() { { "$1" -V 2>/dev/null || true; } | sed -n 's/.* \([0-9]*\.[0-9]*\).*/\1/p'; }
+slurm_version() { # PROGRAM: its release. Commands say it only where they find a slurm.conf, whatever it says; for slurmdbd,
+    # which would need a database too, sacctmgr of the same packages is asked
+    local asked=$1 conf
+    [ "$1" != slurmdbd ] || { command -v slurmdbd >/dev/null || return 0; asked=sacctmgr; }
+    conf=$(mktemp)
+    printf '%s\n' ClusterName=none SlurmctldHost=none >"$conf"
+    { SLURM_CONF=$conf "$asked" -V 2>/dev/null || true; } | sed -n 's/.* \([0-9]*\.[0-9]*\).*/\1/p'
+    rm -f "$conf"
+}
 
 step_release() { # the release of Slurm that the configuration was written for: from the image, the bucket or the system
-    local program packages=$root/opt/supercloud/packages
+    local program daemons found packages=$root/opt/supercloud/packages
     case $ROLE in compute) program=slurmd ;; controller) program=slurmctld ;; database) program=slurmdbd ;; *) program=sinfo ;; esac
     if [ "$(slurm_version $program)" != "$RELEASE" ]; then
         if fetch_folder packages "$packages"; then
@@ -63,13 +84,14 @@ step_release() { # the release of Slurm that the configuration was written for: 
             fi
         elif [ -z "$(slurm_version $program)" ] && command -v apt-get >/dev/null; then
             log "installing Slurm of the distribution"
-            { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q slurmd slurmctld slurm-client slurmdbd munge; } ||
+            [ "$AUTH" = munge ] && daemons=munge || daemons=sackd
+            { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q slurmd slurmctld slurm-client slurmdbd libpam-slurm-adopt "$daemons"; } ||
                 die "Slurm cannot be installed: use an image that has it"
         fi
     fi
-    [ "$(slurm_version $program)" = "$RELEASE" ] ||
-        die "$program is $($program -V 2>/dev/null || echo missing), the cluster has $RELEASE: use an image with it, or put packages/packages.tar.gz into the bucket"
-    id slurm >/dev/null 2>&1 || useradd --system --no-create-home slurm
+    found=$(slurm_version $program)
+    [ "$found" = "$RELEASE" ] ||
+        die "$program is ${found:-missing}, the cluster has $RELEASE: use an image with it, or put packages/packages.tar.gz into the bucket"
     # the scaler's user may be new, and has to reach the metadata service
     [ "$ROLE" != controller ] || "$root/opt/supercloud/metadata.sh" || die "the metadata service cannot be closed to users"
 }
@@ -200,6 +222,21 @@ step_bundle() { # configuration and programs of Slurm, as the role needs them
     [ -z "$POOL" ] || echo "$POOL" >"$etc/pool"
 }
 
+step_sackd() { # with auth/slurm commands are signed by a daemon of their host; until there is another one, this is sackd
+    local options=$root/etc/supercloud/sackd unit=$root/etc/systemd/system/sackd.service.d
+    [ "$AUTH" = slurm ] || { log "not needed: commands ask munge"; return; }
+    if [ "$ROLE" = compute ] && systemctl is-active -q slurmd; then log "slurmd runs, and signs"; return; fi
+    command -v sackd >/dev/null ||
+        die "sackd is missing, without which no command reaches the controller: use an image with it (package sackd of Debian, slurm-smd-sackd of SchedMD), put it into packages/packages.tar.gz of the bucket, or set scheduler.auth: munge"
+    if [ "$ROLE" = compute ]; then   # it has no slurm.conf of its own
+        mkdir -p "$unit"
+        echo "SACKD_OPTIONS='--conf-server $CONTROLLERS'" >"$options"
+        printf '[Service]\nEnvironmentFile=%s\n' "$options" >"$unit/supercloud.conf"
+        systemctl daemon-reload
+    fi
+    service sackd
+}
+
 step_database() { # MariaDB and slurmdbd, with the password of the secret store and nowhere else
     local password user=slurm file=$etc/slurmdbd.conf fresh from=$root/opt/supercloud/slurm/slurmdbd.conf
     [ "$DATABASE" != no ] || { log "runs elsewhere, or not at all"; return; }
@@ -286,6 +323,36 @@ step_devices() { # an instance that lacks an accelerator must not join
     [ -z "${missing[*]}" ] || die "of $count accelerators, these have no device: ${missing[*]}"
 }
 
+step_ssh() { # users reach a node only where a job of theirs runs; without the module for that, only who may become root does
+    local module='' directory before pam=$root/etc/pam.d/sshd conf=$root/etc/ssh/sshd_config.d/00-supercloud.conf setting
+    command -v sshd >/dev/null || { log "this image has no sshd"; return; }
+    mkdir -p "$root/run/sshd"   # sshd -T needs it, and sshd may not have started yet
+    before=$(cat "$conf" 2>/dev/null || true)
+    for directory in "$root"/{lib,lib64,usr/lib,usr/lib64}/{,*-linux-gnu/}security; do
+        [ ! -e "$directory/pam_slurm_adopt.so" ] || module=$directory/pam_slurm_adopt.so
+    done
+    if [ -n "$module" ] && [ -e "$pam" ] && sshd -T 2>/dev/null | grep -qix 'usepam yes'; then
+        log "sshd asks $module"
+        # pam_systemd takes processes out of the job again
+        if command -v pam-auth-update >/dev/null; then pam-auth-update --package --remove systemd || die "pam_systemd cannot be removed"; fi
+        [ ! -e "$root/etc/pam.d/password-auth" ] || sed -i '/pam_systemd/d' "$root/etc/pam.d/password-auth"
+        sed -i '/pam_slurm_adopt\|# supercloud/d' "$pam"
+        # the last of the account rules; groups are those that may become root in Debian and Red Hat
+        printf '%s\n' 'account sufficient pam_succeed_if.so quiet user ingroup sudo # supercloud' \
+            'account sufficient pam_succeed_if.so quiet user ingroup wheel # supercloud' \
+            'account required pam_slurm_adopt.so # supercloud' >>"$pam"
+        rm -f "$conf"
+    else
+        log "this image has no pam_slurm_adopt, or sshd does not use PAM: only root and members of sudo and wheel may log in"
+        mkdir -p "$(dirname "$conf")"
+        echo 'AllowGroups root sudo wheel' >"$conf"
+        setting=$(sshd -T 2>/dev/null | grep -i '^allowgroups ') || die "sshd does not read $conf: put an Include of its folder into sshd_config in the image"
+        log "sshd: $setting"
+    fi
+    # it is called one or the other
+    [ "$before" = "$(cat "$conf" 2>/dev/null || true)" ] || systemctl try-reload-or-restart ssh sshd 2>/dev/null || true
+}
+
 asked() { SLURM_CONF=$root/opt/supercloud/slurm/slurm.conf scontrol "$@"; }
 
 own_name() { # the node that the controller says has this instance's address
@@ -316,6 +383,8 @@ step_join() { # wait for a name, then slurmd as a dynamic node under it
     mkdir -p "$root/etc/systemd/system/slurmd.service.d"
     printf '[Service]\nExecStart=\nExecStart=%s/slurmd.sh\n' "$here" >"$root/etc/systemd/system/slurmd.service.d/supercloud.conf"
     systemctl daemon-reload
+    # both would listen to the same socket, and the end of sackd would remove the folder with that of slurmd
+    [ "$AUTH" != slurm ] || systemctl is-active -q slurmd || systemctl stop sackd
     service slurmd
     attempt "${BOOT_JOIN:-120}" joined "$node" || die "slurmd runs, but $node is $(asked -o show node "$node" 2>&1 | sed -n 's/.*\(State=[^ ]*\).*/\1/p')"
 }
@@ -418,7 +487,7 @@ changed() { stale[$1]=yes; }
 
 service() { # NAME: running, and begun anew where what it reads has changed
     local name=$1 unit=$1 needs=$1
-    case $name in slurmctld) needs=slurm ;; esac
+    case $name in slurmctld | sackd) needs=slurm ;; esac
     # no daemon starts by itself at a later start: before the state disk is mounted it would begin with no state
     systemctl disable -q "$unit" 2>/dev/null || true
     if [ -n "${stale[$needs]:-}${stale[$name]:-}" ] || ! systemctl is-active -q "$unit"; then

@@ -19,6 +19,7 @@ HOST=''
 GROUP='prepare-on-demand'
 POOL='prepare'
 RELEASE='25.11'
+SLURM_USER='64030'
 AUTH='munge'
 DOMAIN='trainer.internal'
 SECRET_AUTH=''
@@ -35,7 +36,7 @@ STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
 USERS='@{role_users}'
 TENANTS='yes'
-DIGEST=d146254fa14fc3bffd015df354f106a66d3ba32182919fa24a5db3c4285093cb
+DIGEST=416204a4b22f2cf5693af18f820902cad785fc2b120589d2e9ad9b2b93719597
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash

@@ -19,6 +19,7 @@ HOST='ctl1'
 GROUP=''
 POOL=''
 RELEASE='25.11'
+SLURM_USER='64030'
 AUTH='munge'
 DOMAIN='ultra.internal'
 SECRET_AUTH='@{secret_auth}'
@@ -33,7 +34,7 @@ STATE_LABEL='sc-ctl1'
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=382d103296895fcd2b4368019a5327c16222253e40938349cc18d730b054b941
+DIGEST=15a284d1c4daf4ae1ee872195769a288a1658025cee0c881b01ebcd2e8908b6c
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash

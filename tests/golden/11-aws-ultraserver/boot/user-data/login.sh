@@ -19,6 +19,7 @@ HOST='login'
 GROUP=''
 POOL=''
 RELEASE='25.11'
+SLURM_USER='64030'
 AUTH='munge'
 DOMAIN='ultra.internal'
 SECRET_AUTH=''
@@ -35,7 +36,7 @@ STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
 USERS='@{role_users}'
 TENANTS='no'
-DIGEST=382d103296895fcd2b4368019a5327c16222253e40938349cc18d730b054b941
+DIGEST=15a284d1c4daf4ae1ee872195769a288a1658025cee0c881b01ebcd2e8908b6c
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash

@@ -19,6 +19,7 @@ HOST=''
 GROUP=''
 POOL=''
 RELEASE='25.11'
+SLURM_USER='64030'
 AUTH='munge'
 DOMAIN='ultra.internal'
 SECRET_AUTH=''
@@ -37,7 +38,7 @@ FILE_SYSTEM='default'
 SERVERS='8'
 INSTALL_SOURCE='s3://example-software/weka/install.sh'
 INSTALL_TOKEN='weka/get-token'
-DIGEST=382d103296895fcd2b4368019a5327c16222253e40938349cc18d730b054b941
+DIGEST=15a284d1c4daf4ae1ee872195769a288a1658025cee0c881b01ebcd2e8908b6c
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash

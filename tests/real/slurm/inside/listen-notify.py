@@ -1,0 +1,12 @@
+"""listen-notify.py SOCKET FILE: what services report to systemd (sd_notify), until the process is ended."""
+
+import socket
+import sys
+from pathlib import Path
+
+where, heard = sys.argv[1:]
+with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as server, Path(heard).open("a") as file:
+    server.bind(where)
+    Path(where).chmod(0o777)  # services have users of their own
+    while True:
+        print(server.recv(4096).decode(), file=file, flush=True)

@@ -1,0 +1,23 @@
+"""auth/slurm on a cloud: no munge; sackd signs for the commands of a node until its slurmd runs, in real Slurm."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from answers import sbatch, wait_job
+from cloud_lab import CloudLab, lab_plan
+from conftest import CACHE
+from installed import Slurm
+from layers import layer, spread
+
+
+def test_a_node_joins_with_the_key_of_slurm(slurm_new: Slurm, tmp_path: Path) -> None:
+    """A node without a daemon yet asks the controller for its name, joins, and runs a job; munge runs nowhere."""
+    with CloudLab(lab_plan("26.05", auth="slurm"), tmp_path / "bundle", slurm_new.rootfs) as lab:
+        spread(lab, layer(slurm_new, CACHE, "sackd"))
+        lab.boot_controller()
+        number = sbatch(lab, "--gpus-per-node=2", "-N1", "-o", "/home/lab/out-%j", "--wrap", "scontrol ping; hostname")
+        wait_job(lab, number, "COMPLETED")
+        said = lab.get(f"/home/lab/out-{number}")
+        assert "is UP" in said and "train-0001" in said
+        assert lab.run("pgrep munged", check=False).returncode == 1
