@@ -126,29 +126,6 @@ class NodeLinks(LinkGroup):
 
 
 @dataclass(frozen=True, slots=True)
-class ReservedLinks(LinkGroup):
-    """Something else on the leaves (a subnet manager): a device with one port to each (leaf, port) of `places`."""
-
-    places: tuple[tuple[int, int], ...]
-    planes: int
-    leaves: int  # per plane
-
-    @property
-    def count(self) -> int:
-        return len(self.places) * self.planes
-
-    def ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
-        plane, place = number // len(self.places), number % len(self.places)
-        if isinstance(number, int):
-            leaf, port = self.places[place]
-        else:
-            import numpy as np
-
-            leaf, port = np.asarray(self.places, dtype=np.int64)[place].T
-        return number, number * 0, plane * self.leaves + leaf, port, plane
-
-
-@dataclass(frozen=True, slots=True)
 class TierLinks(LinkGroup):
     """One switch tier to the next: within a group every lower switch has the same number of links to every upper one.
 

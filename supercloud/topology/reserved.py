@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import islice
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from .errors import NoFreePorts, require
-from .links import NodeLinks
+from .links import LinkGroup, NodeLinks
 
-__all__ = ["Reserve", "Reserved", "asks_of", "place_reserved"]
+__all__ = ["Reserve", "Reserved", "ReservedLinks", "ReservedPorts", "asks_of", "check_reserved", "place_reserved"]
 
 
 class Reserve(NamedTuple):
@@ -67,22 +68,74 @@ class _Leaf:
         return whole[-ports:]
 
 
-def place_reserved(
-    hosts: NodeLinks, units: int, asks: Sequence[Reserve], room: int, cage: int = 1,
-    kept: range = range(0),
-) -> tuple[tuple[int, int], ...]:  # fmt: skip
-    """A (leaf, port) of one plane for each port asked for, in the order of the asks: leaf after leaf, last port first.
+class ReservedPorts(NamedTuple):
+    """Ports that are asked for beside nodes, and the leaves that they are on.
 
     ``room`` is the number of ports of a leaf that are not uplinks, ``cage`` how many neighbouring ports share a cage;
     the ports ``kept`` are left free on every leaf.
-    What needs cages of its own chooses first. Raises TopologyError if there are too few places.
     """
-    free = list(_free(hosts, units, room))
+
+    hosts: NodeLinks
+    units: int
+    asks: tuple[Reserve, ...]
+    room: int
+    cage: int = 1
+    kept: range = range(0)
+
+
+@dataclass(frozen=True, slots=True)
+class ReservedLinks(LinkGroup):
+    """Something else on the leaves (a subnet manager): a device with one port to each of ``places``."""
+
+    ports: ReservedPorts
+    planes: int
+    leaves: int
+    """Per plane."""
+
+    @property
+    def places(self) -> tuple[tuple[int, int], ...]:
+        """A (leaf, port) of one plane for each link. They are placed only when asked for: a search for the size of
+        units that fits builds a network many times, and counts its switches only."""
+        return place_reserved(self.ports)
+
+    @property
+    def count(self) -> int:
+        return sum(ask.ports for ask in self.ports.asks) * self.planes
+
+    def ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
+        places = self.places
+        plane, place = number // len(places), number % len(places)
+        if isinstance(number, int):
+            leaf, port = places[place]
+        else:
+            import numpy as np
+
+            leaf, port = np.asarray(places, dtype=np.int64)[place].T
+        return number, number * 0, plane * self.leaves + leaf, port, plane
+
+
+def check_reserved(ports: ReservedPorts) -> None:
+    """Raises NoFreePorts if there are too few ports, or too few whole cages where those are asked for."""
+    hosts, units, asks, room, _, kept = ports
     count = sum(ask.ports for ask in asks)
-    total = sum(room - low - len(range(max(low, kept.start), min(room, kept.stop))) for _, low in free)
-    if total < count:  # known before anything is placed: a search for the size that fits asks often
+    total = sum(
+        room - low - len(range(max(low, kept.start), min(room, kept.stop))) for _, low in _free(hosts, units, room)
+    )
+    if total < count:
         raise _too_few(hosts, units, count, room, total)
-    leaves = [_Leaf(*leaf, room, cage, kept) for leaf in free]
+    if any(ask.together > 1 for ask in asks):
+        place_reserved(ports)
+
+
+@lru_cache(maxsize=8)
+def place_reserved(ports: ReservedPorts) -> tuple[tuple[int, int], ...]:
+    """A (leaf, port) of one plane for each port asked for, in the order of the asks: leaf after leaf, last port first.
+
+    What needs cages of its own chooses first. Raises NoFreePorts where whole cages lack; ``check_reserved`` is asked
+    before.
+    """
+    hosts, units, asks, room, cage, kept = ports
+    leaves = [_Leaf(*leaf, room, cage, kept) for leaf in _free(hosts, units, room)]
     found: dict[int, list[tuple[int, int]]] = {}
     for index in sorted(range(len(asks)), key=lambda item: (-asks[item].together, not asks[item].apart, item)):
         ask = asks[index]
@@ -92,8 +145,6 @@ def place_reserved(
             found[index] = _apart(leaves, ask.ports)
         else:
             found[index] = _plain(leaves, ask.ports)
-        if len(found[index]) < ask.ports:
-            raise _too_few(hosts, units, count, room, total)
     return tuple(place for index in range(len(asks)) for place in found[index])
 
 

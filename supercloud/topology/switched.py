@@ -7,8 +7,8 @@ from collections.abc import Callable
 from .domains import Level
 from .errors import TopologyError
 from .graph import Axis, Fabric, Tier
-from .links import LinkGroup, NodeLinks, ReservedLinks, TierLinks
-from .reserved import Reserved, asks_of, place_reserved
+from .links import LinkGroup, NodeLinks, TierLinks
+from .reserved import Reserved, ReservedLinks, ReservedPorts, asks_of, check_reserved
 from .tiers import Layout, Radix, Units, Upper, most_down, per_tier, ports_up
 
 
@@ -116,8 +116,9 @@ def assemble(
     tiers = [Tier("leaf", (plane, *leaf_axes), leaf_radix, down, units.uplinks)]
     groups: list[LinkGroup] = [hosts]
     if asks := asks_of(reserved):
-        places = place_reserved(hosts, units.count, asks, leaf_radix - units.uplinks, cage, range(down, down + peers))
-        groups.append(ReservedLinks("reserved", "leaf", places, planes, units.total))
+        ports = ReservedPorts(hosts, units.count, asks, leaf_radix - units.uplinks, cage, range(down, down + peers))
+        check_reserved(ports)
+        groups.append(ReservedLinks("reserved", "leaf", ports, planes, units.total))
     if layout.tiers > 1:
         pods = (Axis("rail", units.sections),) * (units.sections > 1)
         pods += (Axis("pod", layout.section_pods),) * (layout.tiers > 2)

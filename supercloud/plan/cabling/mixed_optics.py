@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...topology import Fabric as Wiring
-from ...topology.links import ReservedLinks
+from ...topology.reserved import ReservedLinks
 from ..model import FabricPlan
 
 __all__ = ["mixed_ports"]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...topology import Fabric as Wiring
-from ...topology.links import ReservedLinks
+from ...topology.reserved import ReservedLinks
 from ..fabric.model import FabricPlan
 
 __all__ = ["ServiceLinks", "service_links"]

@@ -15,7 +15,8 @@ from ...plan.cabling.ends import Spots
 from ...plan.model import FabricPlan, Plan
 from ...topology import Fabric as Wiring
 from ...topology import LinkGroup
-from ...topology.links import NodeLinks, ReservedLinks, RingLinks, TierLinks
+from ...topology.links import NodeLinks, RingLinks, TierLinks
+from ...topology.reserved import ReservedLinks
 from ..pictures import Things, elevation
 from .names import switch_digits, switch_name
 from .ports import further_cables, port_names
@@ -123,6 +124,8 @@ def _group(name: str, group: LinkGroup) -> dict[str, Any]:
     if rule is None:
         return found | {"rule": "table", "links": [[*link[1:3], *link[4:7]] for link in group.links()]}
     own = {item.name: getattr(group, item.name) for item in fields(group) if not item.name.endswith("_kind")}
+    if isinstance(group, ReservedLinks):
+        own = {"places": group.places, "planes": group.planes, "leaves": group.leaves}
     return found | {"rule": rule} | own
 
 
