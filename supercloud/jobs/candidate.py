@@ -117,7 +117,9 @@ def _check_barred(job: JobSpec, cluster: Cluster) -> None:
         pinned = [f"place.{field}" for field in ("clusters", "pools", "nodes")
                   if getattr(job.place, field) not in ("any", ())]  # fmt: skip
         elsewhere = f", or leave out {' and '.join(pinned)} so that it may go elsewhere" if pinned else ""
-        raise Refused(cluster.barred, f"the job would fit there later: wait{elsewhere}")
+        cure = "correct this, as waiting does not help" if cluster.barred_until_corrected else "wait"
+        later = "then" if cluster.barred_until_corrected else "later"
+        raise Refused(cluster.barred, f"the job would fit there {later}: {cure}{elsewhere}")
 
 
 def _memory(job: JobSpec, pool: PoolPlan) -> Memory | None:

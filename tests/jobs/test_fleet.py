@@ -8,7 +8,7 @@ import pytest
 from samples import EXAMPLES
 
 from supercloud.catalog import Catalog
-from supercloud.errors import EngineError, InputError, SpecError
+from supercloud.errors import EngineError, InputError, SpecError, UnusableEngine
 from supercloud.jobs.fleet import Cluster, NodeState, Sees, SeesQueue, Waiting, Watch, fleet_of
 from supercloud.jobs.placement import Placement, Refusal, place, why_not
 from supercloud.plan.model import Plan
@@ -272,11 +272,18 @@ def test_contexts_of_one_api_server_are_one_scheduler(
     assert "compared by the server, proxy-url and tls-server-name" in raised.value.findings[0].hint
 
 
-def test_a_live_look_at_a_cluster_that_is_down_says_so_and_goes_on(files: Path) -> None:
+@pytest.mark.parametrize(("error", "reason", "cure"), [
+    (EngineError("ctl is not reached"), ": ctl is not reached", "later: wait, or leave out place.clusters"),
+    (UnusableEngine("no token for ctl; get one"), ": no token for ctl; get one", "waiting does not help, or leave out"),
+    (KeyError("nodes"), ": its engine failed with KeyError: 'nodes'; please report it", "waiting does not help"),
+])  # fmt: skip
+def test_a_live_look_at_a_cluster_that_is_down_says_so_and_goes_on(
+    files: Path, error: Exception, reason: str, cure: str
+) -> None:
     def engine(connection: object) -> object:
         class Down:
             def nodes(self) -> Sequence[NodeState]:
-                raise EngineError("ctl is not reached")
+                raise error
 
         return Down()
 
@@ -285,5 +292,5 @@ def test_a_live_look_at_a_cluster_that_is_down_says_so_and_goes_on(files: Path) 
     answers = why_not(JobSpec.model_validate(asked), there, CATALOG)
     refusal = answers["a/train"]
     assert isinstance(refusal, Refusal)
-    assert refusal.reason == "it cannot be asked now: ctl is not reached"
-    assert "wait, or leave out place.clusters" in refusal.remedy and not refusal.change
+    assert refusal.reason == f"it cannot be asked now{reason}"
+    assert cure in refusal.remedy and not refusal.change
