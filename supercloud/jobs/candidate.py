@@ -12,6 +12,7 @@ from ..catalog import Catalog
 from ..plan.model import Plan, PoolPlan
 from ..spec import JobSpec
 from ..spec.job import Parallelism
+from .allotted import check_allotment
 from .checkpointing import proposed_interval
 from .data_cost import Move, moves
 from .domains import Spread, spread
@@ -63,6 +64,7 @@ def fit(job: JobSpec, cluster: Cluster, pool: PoolPlan, fleet: Fleet | None, cat
     memory = _memory(job, pool)
     spec = fleet.spec if fleet else None
     tenant(job, plan, nodes, fewer, spec)
+    check_allotment(job, plan, pool, units, nodes, per_node, fewer)
     limits(job, plan, spec)
     held = licenses(job, plan)
     partition = choose(job, plan, pool, nodes, fewer)
