@@ -54,7 +54,8 @@ def same_schedulers(
             ("clusters", index, "connect"), ("clusters", before, "connect"),
             f"clusters[{index}] ({member.spec}), {this}, is the same scheduler as clusters[{before}] "
             f"({members[before].spec}), {that}",
-            f"{_COMPARED[option]}: give each a scheduler of its own, or remove one: its nodes would be given out twice",
+            f"{_COMPARED[option]}: give each a connect.{option} of its own, or remove one: its nodes would be given "
+            "out twice",
         ))  # fmt: skip
     return problems
 
