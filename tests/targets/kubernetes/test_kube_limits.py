@@ -13,7 +13,7 @@ from kube_specs import by_kind, objects_of, planned
 
 from supercloud.catalog import Catalog
 from supercloud.jobs.placement import Placement, Refusal, why_not
-from supercloud.plan.kubernetes.quota import CPU, allotments, node_resources, pool_capacity
+from supercloud.plan.kubernetes.quota import CPU, allotments, bounds, node_resources, pool_capacity
 from supercloud.plan.model import Plan, TenantPlan
 from supercloud.spec import JobSpec
 from supercloud.spec.tenant import Limits
@@ -145,3 +145,11 @@ def test_what_is_placed_is_within_what_queues_are_told(queue: str) -> None:
     more = {"tenants": [{"name": "a", "limits": {"accelerators": 64}}, {"name": "b"}]}
     assert isinstance(placed(changes | more, most // 8 * 8, "train"), Placement)
     assert isinstance(placed(changes | more, most // 8 * 8 + 8, "train"), Refusal)
+
+
+def test_a_tenant_that_is_kept_off_one_pool_has_no_bound_in_the_others() -> None:
+    plan = planned(LARGE | {"tenants": [{"name": "a"}, {"name": "b"}]})
+    first, second = plan.pools
+    shares = allotments(replace(plan, pools=(replace(first, tenants=("b",)), second)))
+    assert bounds(shares["a"]) == {} == bounds(shares["b"])
+    assert bounds(shares["a"][:1]).get("nvidia.com/gpu") == 0
