@@ -12,6 +12,7 @@
     └── WorkError                   the input was fine, the work failed                 (exit code 1)
         ├── StoreError              the job store is locked, full, damaged or too new
         ├── EngineError             an engine (Slurm, this machine …) refused or did not answer
+        │   └── UnusableEngine      it stays out of reach until somebody corrects what the message says
         └── JobFailed               a job ended in another state than COMPLETED
 
 ``InputError`` also is a ``ValueError`` and ``UnknownName`` a ``LookupError``, so callers may catch by kind.
@@ -38,6 +39,7 @@ __all__ = [
     "StoreError",
     "SupercloudError",
     "UnknownName",
+    "UnusableEngine",
     "WorkError",
     "check_type",
     "nearest",
@@ -134,6 +136,11 @@ class StoreError(WorkError):
 
 class EngineError(WorkError):
     """An engine refused, did not answer, or answered something that makes no sense."""
+
+
+class UnusableEngine(EngineError):
+    """An engine is out of reach until somebody corrects what the message says, such as its connection: waiting does not
+    help."""
 
 
 class JobFailed(WorkError):

@@ -12,6 +12,7 @@ from ..catalog import Catalog
 from ..plan.model import Plan, PoolPlan
 from ..spec import JobSpec
 from ..spec.job import Parallelism
+from .allotted import check_allotment
 from .checkpointing import proposed_interval
 from .data_cost import Move, moves
 from .domains import Spread, spread
@@ -63,6 +64,7 @@ def fit(job: JobSpec, cluster: Cluster, pool: PoolPlan, fleet: Fleet | None, cat
     memory = _memory(job, pool)
     spec = fleet.spec if fleet else None
     tenant(job, plan, nodes, fewer, spec)
+    check_allotment(job, plan, pool, units, nodes, per_node, fewer)
     limits(job, plan, spec)
     held = licenses(job, plan)
     partition = choose(job, plan, pool, nodes, fewer)
@@ -117,7 +119,9 @@ def _check_barred(job: JobSpec, cluster: Cluster) -> None:
         pinned = [f"place.{field}" for field in ("clusters", "pools", "nodes")
                   if getattr(job.place, field) not in ("any", ())]  # fmt: skip
         elsewhere = f", or leave out {' and '.join(pinned)} so that it may go elsewhere" if pinned else ""
-        raise Refused(cluster.barred, f"the job would fit there later: wait{elsewhere}")
+        cure = "correct this, as waiting does not help" if cluster.barred_until_corrected else "wait"
+        later = "then" if cluster.barred_until_corrected else "later"
+        raise Refused(cluster.barred, f"the job would fit there {later}: {cure}{elsewhere}")
 
 
 def _memory(job: JobSpec, pool: PoolPlan) -> Memory | None:

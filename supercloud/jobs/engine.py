@@ -15,7 +15,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
-from ..errors import EngineError, UnknownName
+from ..errors import EngineError, UnknownName, UnusableEngine
+from .answers import valid_text
 from .submission import Status, Submission
 
 if TYPE_CHECKING:  # a list of jobs must come quickly: it opens engines, and places nothing
@@ -24,7 +25,7 @@ if TYPE_CHECKING:  # a list of jobs must come quickly: it opens engines, and pla
     from .placed import Placement
 
 __all__ = ["ENGINES", "CarriesDigests", "ChecksReach", "Depends", "Engine", "Finds", "KeepsResults", "Recalls",
-           "StreamsLogs", "TakesTokens", "Unsure", "engine_names", "open_engine"]  # fmt: skip
+           "StreamsLogs", "TakesTokens", "Unsure", "defect_of", "engine_names", "open_engine"]  # fmt: skip
 
 ENGINES = {
     "fake": "supercloud.jobs.engines.fake:FakeEngine",
@@ -148,6 +149,14 @@ def _class_of(name: str) -> Any:
     if name not in others:
         raise UnknownName("engine", name, engine_names())
     return others[name].load()
+
+
+def defect_of(what: str, error: Exception) -> UnusableEngine:
+    """What an engine raised that no engine should raise, as an error that can be shown: ``what`` it means."""
+    defect = UnusableEngine(f"{what}: its engine failed with {type(error).__name__}: {valid_text(str(error))[:300]}; "
+                            "please report it")  # fmt: skip
+    defect.__cause__ = error
+    return defect
 
 
 def engine_names() -> list[str]:

@@ -19,7 +19,8 @@ from ..spec.fleet import Connection, FleetSpec, Member
 from .domains import Domains, domains_of
 from .seen import NodeState, Sees, SeesQueue, Waiting
 
-__all__ = ["SILENT", "Cluster", "Fleet", "NodeState", "PoolState", "Sees", "SeesQueue", "Waiting", "Watch", "fleet_of"]
+__all__ = ["SILENT", "Cluster", "Fleet", "NodeState", "PoolState", "Sees", "SeesQueue", "Waiting", "Watch",
+           "barred_by", "fleet_of"]  # fmt: skip
 
 _HOST = re.compile(r"(.*?)(\d+)")
 _MOST = 255
@@ -93,6 +94,8 @@ class Cluster:
     catalog: Catalog | None = None
     barred: str = ""
     """Why it is given no job at present although nothing is known to be in use, such as that it does not answer."""
+    barred_until_corrected: bool = False
+    """Whether it is so until somebody corrects what ``barred`` says: waiting does not help."""
 
     @classmethod
     def of_plan(cls, plan: Plan, member: Member | None = None, catalog: Catalog | None = None) -> Cluster:
@@ -162,12 +165,25 @@ class Watch:
         return self._seen[cluster.plan.name]
 
 
+def barred_by(cluster: Cluster, error: Exception) -> Cluster:
+    """The cluster, to which no job goes since it could not be asked; anything but the errors of this package counts as
+    a defect of its engine.
+    """
+    from ..errors import InputError, SupercloudError, UnusableEngine
+    from .engine import defect_of
+
+    what = "it cannot be asked now"
+    problem = error if isinstance(error, SupercloudError) else defect_of(what, error)
+    reason = f"{what}: {error}" if problem is error else str(problem)
+    return replace(cluster, barred=reason, barred_until_corrected=isinstance(problem, InputError | UnusableEngine))
+
+
 def fleet_of(path: Path, engine: Callable[[Connection], object] | None = None) -> Fleet:
     """A fleet from its file, or from that of a single cluster; with ``engine`` each connected one is asked.
 
     One that does not answer is barred: it takes no job, and says why.
     """
-    from ..errors import EngineError, InputError, nearest
+    from ..errors import InputError, nearest
     from ..plan.resolve import catalog_for, resolve
     from ..spec.loader import load, load_fleet
     from .reach import check_reached
@@ -196,8 +212,10 @@ def fleet_of(path: Path, engine: Callable[[Connection], object] | None = None) -
         if engine and member.connect:
             try:
                 cluster = watch.look(cluster, engine(member.connect))
-            except EngineError as error:
-                cluster = replace(cluster, barred=f"it cannot be asked now: {error}")
+            except InputError:  # what the file says of the connection
+                raise
+            except Exception as error:  # of an engine, or a defect of one: the others are asked all the same
+                cluster = barred_by(cluster, error)
         clusters.append(cluster)
     check_reached([cluster.member for cluster in clusters], loaded.document)  # what stacks say is known now
     plans = {cluster.plan.name: cluster.plan for cluster in clusters}

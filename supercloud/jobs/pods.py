@@ -17,7 +17,7 @@ from .links import Links, links_of
 from .nearness import Nearness
 from .slices import Units
 
-__all__ = ["Pods", "pods_of"]
+__all__ = ["Pods", "cpus_of", "pods_of"]
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def pods_of(job: JobSpec, plan: Plan, pool: PoolPlan, units: Units, near: Nearne
     return Pods(
         queue=scheduler.queue,
         resource=resource,
-        cpus=0 if resource or not pool.threads else pool.threads // 2 + 1,
+        cpus=0 if resource else cpus_of(pool),
         level=level,
         tier=tiers.get(level, 0),
         segment_level=segment_level,
@@ -92,6 +92,13 @@ def pods_of(job: JobSpec, plan: Plan, pool: PoolPlan, units: Units, near: Nearne
         taints=tuple(item["key"] for item in taints_of(plan, pool)),
         links=links,
     )
+
+
+def cpus_of(pool: PoolPlan) -> int:
+    """Processors that a pod without accelerators asks for: so many that a second one does not fit beside it; 0 where
+    nobody knows how many a node has.
+    """
+    return pool.threads // 2 + 1 if pool.threads else 0
 
 
 def _claims_in_levels(plan: Plan) -> bool:

@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from ..errors import EngineError, InputError, StoreError, SupercloudError
 from ..spec.fleet import Connection
-from .answers import valid_text
-from .engine import Engine, Finds, Unsure, open_engine
+from .engine import Engine, Finds, Unsure, defect_of, open_engine
 from .identity import digests_of
 from .leases import has_run_out, renewed
 from .processes import ProcessId
@@ -51,9 +50,7 @@ def reconcile(
             if silent is not None:
                 silent[connection] = problem
         except Exception as error:  # a defect of an engine, or an answer that it does not check
-            problem = EngineError(f"{_place(records[0])} is left out: its engine failed with {type(error).__name__}: "
-                                  f"{valid_text(str(error))[:300]}; please report it")  # fmt: skip
-            problem.__cause__ = error
+            problem = defect_of(f"{_place(records[0])} is left out", error)
             problems.append(problem)
             if silent is not None:
                 silent[connection] = problem

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..errors import EngineError, InputError
+from ..errors import InputError, UnusableEngine
 from ..primitives.files import read_text
 
 __all__ = ["NAME", "VARIABLE", "DEFAULT", "find", "folder", "values", "without_line_end"]
@@ -22,24 +22,26 @@ NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 
 
 def values(wanted: Mapping[str, str]) -> dict[str, str]:
-    """Variable -> value for variable -> name of secret; raises :class:`EngineError` that names what is not there."""
+    """Variable -> value for variable -> name of secret; raises :class:`UnusableEngine` that names what is not there."""
     found = {}
     for variable, name in wanted.items():
         if not NAME.fullmatch(name):
-            raise EngineError(f"{name!r} is no name of a secret: write letters, digits, dots, dashes and underscores")
+            raise UnusableEngine(
+                f"{name!r} is no name of a secret: write letters, digits, dots, dashes and underscores"
+            )
         if (value := find(name)) is None:
-            raise EngineError(f"there is no secret {folder() / name}; write it there, readable by its user only "
+            raise UnusableEngine(f"there is no secret {folder() / name}; write it there, readable by its user only "
                               "(chmod 600)")  # fmt: skip
         found[variable] = value
     return found
 
 
 def folder() -> Path:
-    """Where the files of the secrets are. Raises :class:`EngineError` where no home folder is known."""
+    """Where the files of the secrets are. Raises :class:`UnusableEngine` where no home folder is known."""
     try:
         return Path(os.environ.get(VARIABLE) or Path.home() / DEFAULT)
     except RuntimeError:
-        raise EngineError("where secrets lie is not known: neither HOME nor the password database names a home "
+        raise UnusableEngine("where secrets lie is not known: neither HOME nor the password database names a home "
                           f"folder; set {VARIABLE} to their folder") from None  # fmt: skip
 
 
@@ -51,7 +53,7 @@ def without_line_end(text: str) -> str:
 def find(name: str) -> str | None:
     """A secret without the line end of its file; None where there is none. ``name`` is that of a file.
 
-    Raises :class:`EngineError` where others may read it, or where it cannot be read.
+    Raises :class:`UnusableEngine` where others may read it, or where it cannot be read.
     """
     path = folder() / name
     try:
@@ -59,8 +61,8 @@ def find(name: str) -> str | None:
     except OSError:
         return None
     if mode & 0o077:
-        raise EngineError(f"the secret {path} can be read by others (mode {mode:o}); run: chmod 600 {path}")
+        raise UnusableEngine(f"the secret {path} can be read by others (mode {mode:o}); run: chmod 600 {path}")
     try:
         return without_line_end(read_text(path))
     except InputError as error:
-        raise EngineError(f"the secret {path} cannot be read: {error}") from None
+        raise UnusableEngine(f"the secret {path} cannot be read: {error}") from None

@@ -17,7 +17,7 @@ from http.client import HTTPMessage
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from ..errors import EngineError
+from ..errors import UnusableEngine
 from . import bounded
 from .bounded import ANSWER, Deadline, Limits
 
@@ -31,8 +31,8 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage,
                          newurl: str) -> None:  # fmt: skip
         fp.close()
-        raise EngineError(f"{req.full_url} redirects to {newurl[:200]}; the token is not sent there: give the address "
-                          "of the service itself, as --via or under connect:")  # fmt: skip
+        raise UnusableEngine(f"{req.full_url} redirects to {newurl[:200]}; the token is not sent there: give the "
+                             "address of the service itself, as --via or under connect:")  # fmt: skip
 
 
 def send(request: urllib.request.Request, patience: float, limits: Limits = ANSWER) -> bytes:
@@ -111,8 +111,8 @@ def header_value(text: str, what: str) -> str:
     """
     for place, character in enumerate(text, 1):
         if not " " <= character <= "~":
-            raise EngineError(f"{what} has a character that no HTTP header may have, at place {place} of {len(text)}: "
-                              "write it anew, as one line of printable ASCII")  # fmt: skip
+            raise UnusableEngine(f"{what} has a character that no HTTP header may have, at place {place} of "
+                                 f"{len(text)}: write it anew, as one line of printable ASCII")  # fmt: skip
     return text
 
 

@@ -7,18 +7,27 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
 
+from ..errors import SpecError
 from .base import MIG_PROFILE, NAME_PATTERN
+from .document import parse_yaml
 
-__all__ = ["hint_for_field", "hint_for_mapping", "hint_for_pattern", "rewritten", "suggest_name"]
+__all__ = ["hint_for_field", "hint_for_mapping", "hint_for_pattern", "is_valid", "models_in", "rewritten",
+           "suggest_name"]  # fmt: skip
 
 _ANY_NUMBER = "a number"
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,40}")
-_CLOCK = re.compile(r"(?:(\d{1,3})-)?(\d{1,3}):(\d\d)(?::(\d\d))?")  # of Slurm: days-hours:minutes:seconds
+_DAYS = re.compile(r"([0-9]{1,4})-([0-9]{1,4})(?::([0-9]{1,4})(?::([0-9]{1,4}))?)?")
+"""A time of Slurm that begins with days: days-hours, days-hours:minutes or days-hours:minutes:seconds."""
+_CLOCK = re.compile(r"(?:([0-9]{1,4}):)?([0-9]{1,6})(?::([0-9]{1,4}))")
+"""A time of Slurm without days: minutes:seconds or hours:minutes:seconds; a number alone is minutes."""
+_CUT = re.compile(r", |; | for | or | and |$")
+"""Where what is advised may end, and words about it begin."""
 _RANGE = re.compile(r"(\d{1,6})-(\d{1,6})(?:%\d+)?")
 _MEASURED = re.compile(r"([0-9.]+) *([A-Za-z]+)")
 
@@ -43,13 +52,67 @@ def hint_for_field(key: str, value: object, models: Sequence[type[BaseModel]]) -
         if text is None and isinstance(value, int) and not isinstance(value, bool) and _PLAIN.fullmatch(key):
             text = hints.get(_ANY_NUMBER)
         if text is not None:
-            return str(text).replace("%k", key).replace("%s", _plain(value))
+            return _filled(str(text).replace("%k", key), value, model)
     return ""
 
 
+def _filled(text: str, value: object, model: type[BaseModel]) -> str:
+    """A hint with the value in it, in a form that its field takes; without one with what stands for such a value."""
+    if "%s" not in text:
+        return text
+    for other in (value, *rewritten(value, "a whole number")):
+        plain = _plain(other)
+        if plain and _accepts(model, text.replace("%s", plain)):
+            return text.replace("%s", plain)
+    field = re.match(r"write (\w+):", text)
+    inner = models_in(model.model_fields[field[1]]) if field and field[1] in model.model_fields else []
+    if field and (better := hint_for_mapping(value, inner)):
+        return f"write {field[1]}: {better.removeprefix('write ')}"
+    for example, shown in (("1", "N"), ("a", "NAME")):
+        if _accepts(model, text.replace("%s", example)):
+            return text.replace("%s", shown)
+    return text.replace("%s", "…")
+
+
 def _plain(value: object) -> str:
+    """A word or a number as it is written; empty for anything else."""
     text = str(getattr(value, "text", value))
-    return text if isinstance(value, str | int | float) and _PLAIN.fullmatch(text) else "…"
+    return text if isinstance(value, str | int | float) and _PLAIN.fullmatch(text) else ""
+
+
+def _accepts(model: type[BaseModel], hint: str) -> bool:
+    """Whether a model takes the fields that a hint advises to write."""
+    advised = hint.removeprefix("write ")
+    for cut in _CUT.finditer(advised):
+        try:
+            fields = parse_yaml(advised[: cut.start()]).data
+        except SpecError:
+            continue
+        if isinstance(fields, Mapping) and all(
+            name in model.model_fields and is_valid(model.model_fields[name], each) for name, each in fields.items()
+        ):
+            return True
+    return False
+
+
+def is_valid(info: FieldInfo, value: object) -> bool:
+    """Whether a field takes a value."""
+    wanted: Any = info.annotation
+    if info.metadata:
+        wanted = Annotated[(wanted, *info.metadata)]
+    try:
+        TypeAdapter(wanted).validate_python(value)
+    except ValidationError:
+        return False
+    return True
+
+
+def models_in(info: FieldInfo | Any) -> list[type[BaseModel]]:
+    """The models whose documents a field, or a type, may hold."""
+    annotation = info.annotation if isinstance(info, FieldInfo) else info
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [found for argument in get_args(annotation) for found in models_in(argument)]
 
 
 def hint_for_mapping(value: object, models: Sequence[type[BaseModel]]) -> str:
@@ -59,7 +122,7 @@ def hint_for_mapping(value: object, models: Sequence[type[BaseModel]]) -> str:
         return ""
     for model in models:
         for pattern, form in _known()["shapes"].get(model.__name__, {}).items():
-            if found := re.fullmatch(pattern, text):
+            if (found := re.fullmatch(pattern, text)) and _may_be_written(model, found.expand(form)):
                 return f"write {found.expand(form)}"
         kind = model.model_fields.get("kind")
         if kind is not None and text in get_args(kind.annotation):
@@ -69,9 +132,15 @@ def hint_for_mapping(value: object, models: Sequence[type[BaseModel]]) -> str:
             return f"write {{{', '.join([f'kind: {text}', *needed])}}}"
     for model in models:
         for name in model.model_fields:
-            if _PLAIN.fullmatch(text.lstrip("/")) and _takes(model, {name: value}):
-                return f"write {{{name}: {text}}}"
+            form = f"{{{name}: {text}}}"
+            if _PLAIN.fullmatch(text.lstrip("/")) and _takes(model, {name: value}) and _accepts(model, form):
+                return f"write {form}"
     return ""
+
+
+def _may_be_written(model: type[BaseModel], form: str) -> bool:
+    """Whether a model takes a form, with a number where it has an ``N``."""
+    return _accepts(model, re.sub(r"\bN\b", "1", form))
 
 
 def _takes(model: type[BaseModel], data: Mapping[str, object]) -> bool:
@@ -91,12 +160,11 @@ def rewritten(value: object, wanted: str) -> Iterator[object]:
             yield int(found[1])
         if found := _RANGE.fullmatch(value):
             yield int(found[2]) - int(found[1]) + 1
-        if found := _CLOCK.fullmatch(value):
-            days, hours, minutes = (int(part or 0) for part in found.groups()[:3])
-            whole, rest = (days * 24 + hours), minutes
-            yield f"{whole} h" if not rest else f"{whole * 60 + rest} min"
+        yield from _times(value)
         if (found := _MEASURED.fullmatch(value)) and (unit := _known()["units"].get(found[2])):
             yield f"{found[1]} {unit}"
+    elif isinstance(value, int) and not isinstance(value, bool):
+        yield from _times(str(value))
     if wanted == "a mapping" and isinstance(value, list) and value and all(_is_pair(item) for item in value):
         yield {item["name"]: item["value"] for item in value}
     elif wanted == "a mapping":
@@ -104,6 +172,23 @@ def rewritten(value: object, wanted: str) -> Iterator[object]:
                  if isinstance(item, str)]  # fmt: skip
         if pairs and all(len(pair) == 2 and all(map(_PLAIN.fullmatch, pair)) for pair in pairs):
             yield {key: int(text) if text.isascii() and text.isdigit() else text for key, text in pairs}
+
+
+def _times(text: str) -> Iterator[str]:
+    """A time as Slurm writes it, in the largest unit that gives a whole number."""
+    if found := _DAYS.fullmatch(text):
+        days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    elif found := _CLOCK.fullmatch(text):
+        days, (hours, minutes, seconds) = 0, (int(part or 0) for part in found.groups())
+    elif re.fullmatch(r"[0-9]{1,7}", text):
+        days, hours, minutes, seconds = 0, 0, int(text), 0
+    else:
+        return
+    whole = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+    for unit, size in (("h", 3600), ("min", 60), ("s", 1)):
+        if whole % size == 0:
+            yield f"{whole // size} {unit}"
+            return
 
 
 def _is_pair(item: object) -> bool:

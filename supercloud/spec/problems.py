@@ -6,16 +6,16 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, get_args
+from typing import Any, get_args
 
 import yaml
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from ..errors import Finding, SpecError, nearest
 from .base import NAME_PATTERN, PlacedProblems, TwiceNamed
 from .document import FIELD_NAME, MOST_SHOWN, Place, parse_yaml, place_text
-from .hints import hint_for_field, hint_for_mapping, hint_for_pattern, rewritten
+from .hints import hint_for_field, hint_for_mapping, hint_for_pattern, is_valid, models_in, rewritten
 
 __all__ = ["findings_of", "twice_named"]
 
@@ -87,7 +87,7 @@ def twice_named(data: Any, model: type[BaseModel]) -> Iterator[tuple[Place, Find
         return
     for name in model.model_fields:
         inner = data.get(name)
-        for item in _models_in(model.model_fields[name]) if isinstance(inner, list | Mapping) else ():
+        for item in models_in(model.model_fields[name]) if isinstance(inner, list | Mapping) else ():
             if isinstance(inner, Mapping):
                 if _may_be(inner, item):
                     yield from (((name, *place), found) for place, found in twice_named(inner, item))
@@ -218,7 +218,7 @@ def _remedy(wanted: str, value: object, place: Place, data: Any, model: type[Bas
 def _rewritten(value: object, wanted: str, infos: Sequence[FieldInfo]) -> str:
     """How a value is written that has a form of another system, where the field takes it then."""
     for other in rewritten(value, wanted):
-        if any(_is_valid(info, other) for info in infos):
+        if any(is_valid(info, other) for info in infos):
             return f"write {_flow(other)}"
     return ""
 
@@ -226,10 +226,10 @@ def _rewritten(value: object, wanted: str, infos: Sequence[FieldInfo]) -> str:
 def _as_list(value: object, infos: Sequence[FieldInfo]) -> str:
     """How the list that a field wants is written, with the value in it where that makes one that it takes."""
     words: list[object] = [*value.split()] if isinstance(value, str) else [value]
-    models = [item for info in infos for item in _models_in(info)]
+    models = [item for info in infos for item in models_in(info)]
     named = [{"name": str(word)} for word in words]
     for items in (words, [_shown(word) for word in words], named if models and isinstance(value, str) else []):
-        if items and any(_is_valid(info, items) for info in infos):
+        if items and any(is_valid(info, items) for info in infos):
             return f"write [{', '.join(_flow(item) for item in items)}]"
     if models:
         needed = [name for name, info in models[0].model_fields.items() if info.is_required()]
@@ -237,17 +237,6 @@ def _as_list(value: object, infos: Sequence[FieldInfo]) -> str:
             return f"write a list of mappings: [{{{', '.join(f'{name}: …' for name in needed)}}}]"
         return f"write a list of mappings with the fields {', '.join(sorted(models[0].model_fields))}"
     return f"write [{', '.join(_flow(item) for item in words)}]"  # what is wrong with the item is said then
-
-
-def _is_valid(info: FieldInfo, value: object) -> bool:
-    wanted: Any = info.annotation
-    if info.metadata:
-        wanted = Annotated[(wanted, *info.metadata)]
-    try:
-        TypeAdapter(wanted).validate_python(value)
-    except ValidationError:
-        return False
-    return True
 
 
 def _flow(value: object) -> str:
@@ -287,7 +276,7 @@ def _models_at(model: type[BaseModel], place: Place, data: Any) -> list[type[Bas
         if isinstance(part, int):
             continue
         fields = [candidate.model_fields[part] for candidate in candidates if part in candidate.model_fields]
-        candidates = [inner for info in fields for inner in _models_in(info)]
+        candidates = [inner for info in fields for inner in models_in(info)]
     if isinstance(here, Mapping) and "kind" in here and len(candidates) > 1:
         tagged = [
             c
@@ -303,10 +292,3 @@ def _inside(value: Any, part: str | int) -> Any:
         return value[part]
     except (KeyError, IndexError, TypeError):
         return None
-
-
-def _models_in(info: FieldInfo | Any) -> list[type[BaseModel]]:
-    annotation = info.annotation if isinstance(info, FieldInfo) else info
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [found for argument in get_args(annotation) for found in _models_in(argument)]

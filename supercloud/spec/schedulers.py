@@ -18,6 +18,12 @@ _PORTS = {"ssh": 22, "http": 80, "https": 443}
 _HERE = "localhost"
 _OPTIONS = {"local": (), "slurm": ("via",), "kubernetes": ("context",)}
 """What an engine reads of a connection; another distribution's engine may read anything."""
+ApiServer = Callable[[str | None], tuple[str, str, str]]
+_COMPARED = {
+    "via": "connections are compared by their host, port and path",
+    "context": "contexts are compared by the server, proxy-url and tls-server-name of their cluster in the kubeconfig",
+}
+"""What decides whether two connections reach one scheduler, by the option that says it."""
 _HINTS = {
     "local": "leave it out: engine local simulates the cluster on this machine and reaches nothing; or leave out the "
     "engine, so that the job goes to the cluster's own scheduler",
@@ -27,14 +33,14 @@ _HINTS = {
 
 
 def same_schedulers(
-    members: Sequence[Member], api_server: Callable[[str | None], str] = lambda context: context or ""
+    members: Sequence[Member], api_server: ApiServer = lambda context: (context or "", "", "")
 ) -> list[PlacedProblem]:
     """Members that reach one and the same scheduler, which would give out its nodes twice: each with the first of them.
 
-    ``api_server`` says which address a context of the kubeconfig stands for (None: the current one). Without ``via``
-    Slurm means the commands of this host. What a stack says is not known here.
+    ``api_server`` says which address, proxy and TLS name a context of the kubeconfig stands for (None: the current
+    one). Without ``via`` Slurm means the commands of this host. What a stack says is not known here.
     """
-    first: dict[tuple[str, str], int] = {}
+    first: dict[tuple[str, ...], int] = {}
     problems = []
     for index, member in enumerate(members):
         if not member.connect or (key := _key(member.connect, api_server)) is None:
@@ -48,7 +54,8 @@ def same_schedulers(
             ("clusters", index, "connect"), ("clusters", before, "connect"),
             f"clusters[{index}] ({member.spec}), {this}, is the same scheduler as clusters[{before}] "
             f"({members[before].spec}), {that}",
-            f"give each a connect.{option} of its own, or remove one: its nodes would be given out twice",
+            f"{_COMPARED[option]}: give each a connect.{option} of its own, or remove one: its nodes would be given "
+            "out twice",
         ))  # fmt: skip
     return problems
 
@@ -65,12 +72,15 @@ def unused_options(connection: Connection) -> list[tuple[str, str, str]]:
             for name, value in said if value]  # fmt: skip
 
 
-def _key(connection: Connection, api_server: Callable[[str | None], str]) -> tuple[str, str] | None:
+def _key(connection: Connection, api_server: ApiServer) -> tuple[str, ...] | None:
     """The engine, and which of its schedulers; None where two members may have the same."""
     engine, via, context = connection.engine, connection.via, connection.context
     if engine not in ("slurm", "kubernetes") or (connection.stack and not (via or context)):
         return None
-    return engine, scheduler_address(via) if engine == "slurm" else scheduler_address(api_server(context))
+    if engine == "slurm":
+        return engine, scheduler_address(via)
+    address, proxy, tls_name = api_server(context)
+    return engine, scheduler_address(address), proxy, tls_name
 
 
 def scheduler_address(written: str | None) -> str:

@@ -8,7 +8,7 @@ import pytest
 from samples import EXAMPLES
 
 from supercloud.catalog import Catalog
-from supercloud.errors import EngineError, InputError, SpecError
+from supercloud.errors import EngineError, InputError, SpecError, UnusableEngine
 from supercloud.jobs.fleet import Cluster, NodeState, Sees, SeesQueue, Waiting, Watch, fleet_of
 from supercloud.jobs.placement import Placement, Refusal, place, why_not
 from supercloud.plan.model import Plan
@@ -229,16 +229,26 @@ contexts:
   - {name: admin, context: {cluster: one, user: root}}
   - {name: alias, context: {cluster: same, user: ann}}
   - {name: other, context: {cluster: two, user: ann}}
+  - {name: proxied, context: {cluster: proxied, user: ann}}
+  - {name: proxied-too, context: {cluster: proxied-too, user: root}}
+  - {name: named, context: {cluster: named, user: ann}}
+  - {name: renamed, context: {cluster: renamed, user: ann}}
 clusters:
   - {name: one, cluster: {server: "https://API.example.com"}}
   - {name: same, cluster: {server: "https://api.example.com:443/"}}
   - {name: two, cluster: {server: "https://api.example.com:6443"}}
+  - {name: proxied, cluster: {server: "https://api.example.com", proxy-url: "http://site-b.example.com:3128"}}
+  - {name: proxied-too, cluster: {server: "https://api.example.com", proxy-url: "http://site-b.example.com:3128/"}}
+  - {name: named, cluster: {server: "https://api.example.com", tls-server-name: b.teleport.example.com}}
+  - {name: renamed, cluster: {server: "https://api.example.com", tls-server-name: API.example.com}}
 """
 
 
 @pytest.mark.parametrize(("first", "second", "same"), [
     ("", ", context: here", True), (", context: admin", "", True), (", context: alias", ", context: admin", True),
     (", context: other", "", False), (", context: unknown", ", context: here", False),
+    (", context: proxied", "", False), (", context: named", "", False), (", context: renamed", "", True),
+    (", context: proxied", ", context: proxied-too", True),
 ])  # fmt: skip
 def test_contexts_of_one_api_server_are_one_scheduler(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str, second: str, same: bool
@@ -255,15 +265,25 @@ def test_contexts_of_one_api_server_are_one_scheduler(
     if not same:
         assert len(fleet_of(tmp_path / "fleet.yaml").clusters) == 2
         return
-    with pytest.raises(SpecError, match=r"fleet.yaml:4: clusters\[1\].connect: .* is the same scheduler .*, at line 3"):
+    with pytest.raises(
+        SpecError, match=r"fleet.yaml:4: clusters\[1\].connect: .* is the same scheduler .*, at line 3"
+    ) as raised:
         fleet_of(tmp_path / "fleet.yaml")
+    assert "compared by the server, proxy-url and tls-server-name" in raised.value.findings[0].hint
 
 
-def test_a_live_look_at_a_cluster_that_is_down_says_so_and_goes_on(files: Path) -> None:
+@pytest.mark.parametrize(("error", "reason", "cure"), [
+    (EngineError("ctl is not reached"), ": ctl is not reached", "later: wait, or leave out place.clusters"),
+    (UnusableEngine("no token for ctl; get one"), ": no token for ctl; get one", "waiting does not help, or leave out"),
+    (KeyError("nodes"), ": its engine failed with KeyError: 'nodes'; please report it", "waiting does not help"),
+])  # fmt: skip
+def test_a_live_look_at_a_cluster_that_is_down_says_so_and_goes_on(
+    files: Path, error: Exception, reason: str, cure: str
+) -> None:
     def engine(connection: object) -> object:
         class Down:
             def nodes(self) -> Sequence[NodeState]:
-                raise EngineError("ctl is not reached")
+                raise error
 
         return Down()
 
@@ -272,5 +292,5 @@ def test_a_live_look_at_a_cluster_that_is_down_says_so_and_goes_on(files: Path) 
     answers = why_not(JobSpec.model_validate(asked), there, CATALOG)
     refusal = answers["a/train"]
     assert isinstance(refusal, Refusal)
-    assert refusal.reason == "it cannot be asked now: ctl is not reached"
-    assert "wait, or leave out place.clusters" in refusal.remedy and not refusal.change
+    assert refusal.reason == f"it cannot be asked now{reason}"
+    assert cure in refusal.remedy and not refusal.change

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Annotated
 
 import pytest
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from supercloud.errors import SpecError
 from supercloud.spec import ClusterSpec, JobSpec, fabric, fleet, job, pool, scheduler, site, storage, tenant
 from supercloud.spec.base import Name
+from supercloud.spec.document import parse_yaml
 from supercloud.spec.fleet import Connection
-from supercloud.spec.hints import _known, suggest_name, suggest_via
+from supercloud.spec.hints import _known, hint_for_field, hint_for_mapping, suggest_name, suggest_via
 from supercloud.spec.loader import load_fleet, load_job, loads
 
 MODELS = {model.__name__: model for model in (
@@ -31,11 +33,56 @@ def test_each_hint_is_for_a_field_that_is_missing_and_names_fields_that_are_ther
     assert set(_known()["shapes"]) <= set(MODELS)
 
 
+SAMPLES = [8, "8", 0, -1, 10**9, 1.5, True, None, "a100", "A_100", "a100:8", "gpu:8", "30:00", "24:00:00", "1-12",
+           "yes", "/x", "80Gi", "8 nodes", "a b", "on", "null", "", [8], ["a"], {"a": 8}, "x" * 60]  # fmt: skip
+
+
+def is_accepted(model: type[BaseModel], hint: str) -> bool:
+    """Whether one of the beginnings of a hint is a mapping whose fields the model takes."""
+    advised = re.sub(r"\bNAME\b", "a", re.sub(r"\bN\b", "1", hint.removeprefix("write ")))
+    for end in [len(advised), *(found.start() for found in re.finditer(r"[,;] | (?:for|or|and) ", advised))]:
+        try:
+            fields = parse_yaml(advised[:end]).data
+        except SpecError:
+            continue
+        if isinstance(fields, dict) and set(fields) <= set(model.model_fields):
+            kinds = {name: model.model_fields[name] for name in fields}
+            try:
+                for name, info in kinds.items():
+                    TypeAdapter(Annotated[(info.annotation, *info.metadata, None)]).validate_python(fields[name])
+            except ValidationError:
+                continue
+            return True
+    return False
+
+
+def test_what_a_hint_advises_is_accepted_whatever_the_value_was() -> None:
+    refused = []
+    for name, hints in _known()["fields"].items():
+        for text, other in {text: other for other, text in hints.items()}.items():  # names with one hint are one case
+            for value in SAMPLES if "%" in text else ():
+                hint = hint_for_field(other, value, [MODELS[name]])
+                if hint and "…" not in hint and not is_accepted(MODELS[name], hint):
+                    refused.append((name, other, value, hint))
+    for name in _known()["shapes"]:
+        for value in SAMPLES:
+            hint = hint_for_mapping(value, [MODELS[name]])
+            if hint and "…" not in hint and not is_accepted(MODELS[name], hint):
+                refused.append((name, "", value, hint))
+    assert refused == []
+
+
 @pytest.mark.parametrize(("line", "hint"), [
     ("name: Train_1", "write train-1"), ("name: 8 GPUs", "write n8-gpus"), ("name: Über", "write uber"),
     ("gpus: 8", "write accelerators: {count: 8}"), ("gres: 'gpu:8'", "write accelerators:"),
     ("cpus-per-task: 4", "leave it out"), ("ntasks: 16", "write tasks_per_node"), ("partition: batch", "write place:"),
     ("time: 24:00:00", "write time_limit"), ("time_limit: 24:00:00", "write 24 h"), ("time_limit: 1-12:30", "2190 min"),
+    ("time_limit: 30:00", "write 30 min"), ("time_limit: 90", "write 90 min"), ("time_limit: 00:30", "write 30 s"),
+    ("time_limit: 2-12", "write 60 h"), ("time_limit: 1-00:00:30", "write 86430 s"), ("time_limit: 1:30:00", "90 min"),
+    ("time_limit: '120'", "write 2 h"), ("accelerator: a100", "write accelerators: {type: a100, count: N}"),
+    ("gpus: a100:8", "write accelerators: {type: a100, count: 8}"), ("requeue: true", "write retries: N"),
+    ("num_nodes: '2'", "write nodes: 2"), ("gpus: [8]", "write accelerators: {count: N}"),
+    ("account: 7", "write tenant: NAME"),
     ("time_limit: 30 minutes", "write 30 min"), ("account: llm", "write tenant: llm"), ("num_nodes: 2", "nodes: 2"),
     ("array: 0-15", "write 16"), ("nodes: '2'", "write 2"), ("restartPolicy: Never", "write retries"),
     ("replicas: 4", "write nodes"), ("resources: {cpus: 4}", "write accelerators"), ("envs: {A: b}", "write env"),

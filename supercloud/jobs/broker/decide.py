@@ -57,7 +57,8 @@ def decide(
     into a cloud. What it waits for it keeps from those behind it, or a large job would wait for ever. ``held`` is what
     tenants have: a job that is beyond its tenant's limits in one cluster goes to another, or waits, and keeps nothing.
     ``avoid`` are the clusters that a job does not go to for some time, and why.
-    ``silent`` are the clusters that ``fleet`` lacks, as they do not answer: a job that only they could have is told so.
+    ``silent`` are the clusters that ``fleet`` lacks, as they do not answer or are ``barred`` by what they answered: a
+    job that only they could have is told so.
     """
     actions: list[Start | Hold] = []
     held = held or {}
@@ -78,9 +79,9 @@ def decide(
             continue
         reason, kept = found
         if not reason:
-            barred = [replace(cluster, barred=SILENT) for cluster in silent]
+            barred = [cluster if cluster.barred else replace(cluster, barred=SILENT) for cluster in silent]
             barred += [
-                replace(cluster, barred=avoided[cluster.plan.name])
+                replace(cluster, barred=avoided[cluster.plan.name], barred_until_corrected=False)
                 for cluster in fleet.clusters
                 if cluster.plan.name in avoided
             ]

@@ -17,7 +17,7 @@ from ..api import open_engine, require_completable
 from ..bounded import LOOK
 from ..engine import Engine, Recalls, Unsure
 from ..epochs import engine_key
-from ..fleet import Cluster, Fleet, Sees, Watch
+from ..fleet import Cluster, Fleet, Sees, Watch, barred_by
 from ..identity import explain_other
 from ..money import promise
 from ..placement import Placement, place
@@ -75,7 +75,7 @@ class Broker:
     def step(self) -> int:
         """One look and what follows from it; returns how many jobs were given to an engine."""
         began = self.ticks()
-        answers, defects = self._ask(self.store.live(damaged=[]))
+        answers, failed = self._ask(self.store.live(damaged=[]))
         view = self._look(answers, began)
         if self.lost_after is not None:
             self._give_up_silent()
@@ -95,7 +95,8 @@ class Broker:
         have = held_by(given)
         starts: dict[str, list[Start]] = {}
         visible = {cluster.plan.name for cluster in view.clusters}
-        silent = [cluster for cluster in self.fleet.clusters if cluster.plan.name not in visible]
+        silent = [self._barred(cluster, answers, failed) for cluster in self.fleet.clusters
+                  if cluster.plan.name not in visible]  # fmt: skip
         for action in decide(view, order, self.specs, now, self._avoided(held, self.ticks()), have, silent):
             if isinstance(action, Hold):
                 ledger.explain(self.store, action.record, action.reason)
@@ -110,7 +111,7 @@ class Broker:
                     if self._move(move)]  # fmt: skip
         recalled += [record for record in queued if record.recalled]  # a broker may have died before it asked
         self._recall_all([record for record in recalled if record.connection in answers])
-        for defect in defects:
+        for defect in failed.values():
             raise defect
         return begun
 
@@ -143,8 +144,8 @@ class Broker:
 
     # -- seeing ------------------------------------------------------------------------------------------------------
 
-    def _ask(self, live: Sequence[JobRecord]) -> tuple[dict[str, Answer], list[Exception]]:
-        """The answers of all connections that answer in time; and what is wrong with engines themselves."""
+    def _ask(self, live: Sequence[JobRecord]) -> tuple[dict[str, Answer], dict[str, Exception]]:
+        """The answers of all connections that answer in time; by connection what is wrong with engines themselves."""
         restored = self.store.restored()
         if restored and not (self.rediscovery and self.rediscovery.restored == restored):
             self.rediscovery = Rediscovery(restored)
@@ -175,12 +176,12 @@ class Broker:
             self._warn(f"{', '.join(sorted(names))}: no answer within {self.side_by_side.patience:g} s {what}; "
                        "others go on", connection, vague=True)  # fmt: skip
         answers: dict[str, Answer] = {}
-        defects: list[Exception] = []
+        failed: dict[str, Exception] = {}
         for connection, question in done.items():
             try:
                 answers[connection] = question.result()
             except Exception as error:  # a defect of an engine: others go on being served, and the service says it
-                defects.append(error)
+                failed[connection] = error
         for connection, answer in answers.items():
             if answer.outage:
                 names = {cluster.plan.name for cluster in clusters.get(connection, ())}
@@ -192,7 +193,7 @@ class Broker:
                 self.say(f"warning: {problem}")
             if self.rediscovery:
                 self.rediscovery.learn(connection, answer.asked, answer.found, answer.digests)
-        return answers, defects
+        return answers, failed
 
     def _is_mine(self, record: JobRecord) -> bool:
         return record.state is State.HELD and record.fleet == self.fleet.spec.name
@@ -212,6 +213,13 @@ class Broker:
             if found is not None and answer and found is not answer.outage and str(found) != str(answer.outage):
                 self._warn(f"{name}: {found}", name)
         return replace(self.fleet, clusters=tuple(seen), spent=spent(self.store, self.fleet.spec.budgets, self.clock()))
+
+    def _barred(self, cluster: Cluster, answers: Mapping[str, Answer], failed: Mapping[str, Exception]) -> Cluster:
+        """A cluster that was not seen, with why; one that has not answered yet as it is."""
+        connection, answer = _connection_of(cluster), answers.get(_connection_of(cluster))
+        found = answer.seen.get(cluster.plan.name) if answer else None
+        error = found if isinstance(found, Exception) else answer.outage if answer else failed.get(connection)
+        return barred_by(cluster, error) if error else cluster
 
     # -- after a restore ---------------------------------------------------------------------------------------------
 

@@ -150,11 +150,13 @@ def kubernetes_tenant_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 yield Finding("kubernetes-tenant-limits", "note", f"{path}.limits.max_time",
                               "Volcano has no longest time of a tenant's jobs",
                               "take Kueue, or leave it out")  # fmt: skip
-            for limit, total in _split_limits(plan, tenant, shares[tenant.name]) if facts.kueue else ():
+            for limit, parts, total in _split_limits(plan, tenant, shares[tenant.name]) if facts.kueue else ():
                 yield Finding("kubernetes-tenant-limits", "note", f"{path}.limits.{limit}",
                               f"a queue of Kueue counts each pool by itself, so each has a part of the limit of "
-                              f"{tenant.name}: {total}; a job that needs more of one pool is never admitted",
-                              "give each pool a tenant of its own where that is too little")  # fmt: skip
+                              f"{tenant.name}: {parts}; a job that needs more of one pool is refused",
+                              f"where that is too little, raise the limit (from {total} on nothing is divided), join "
+                              "pools of equal machines, or take queue: volcano, which counts all pools together"
+                              )  # fmt: skip
             owned = {name: number for own in shares[tenant.name] for name, number in own.nominal.items() if number}
             if tenant.share and not any("/" in name or not plan.accelerators for name in owned):
                 yield Finding("kubernetes-tenant-limits", "warning", f"{path}.share",
@@ -162,8 +164,8 @@ def kubernetes_tenant_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                               "give it a larger share")  # fmt: skip
 
 
-def _split_limits(plan: Plan, tenant: TenantPlan, shares: list[Allotment]) -> Iterator[tuple[str, str]]:
-    """Limits that bind over several pools, and what is left of them in each."""
+def _split_limits(plan: Plan, tenant: TenantPlan, shares: list[Allotment]) -> Iterator[tuple[str, str, int]]:
+    """Limits that bind over several pools, what is left of them in each, and what these pools have."""
     for limit, most in (("accelerators", tenant.limits.accelerators), ("nodes", tenant.limits.nodes)):
         parts: dict[str, tuple[int, int]] = {}
         for pool, share in zip(plan.pools, shares, strict=True):
@@ -176,7 +178,7 @@ def _split_limits(plan: Plan, tenant: TenantPlan, shares: list[Allotment]) -> It
             parts[pool.name] = (has // per_node, capacity[name] // per_node)
         given, there_is = (sum(numbers) for numbers in zip(*parts.values(), strict=True)) if parts else (0, 0)
         if most and len(parts) > 1 and given == most < there_is:
-            yield limit, ", ".join(f"{has} of {there} on {name}" for name, (has, there) in parts.items())
+            yield limit, ", ".join(f"{has} of {there} on {name}" for name, (has, there) in parts.items()), there_is
 
 
 def kubernetes_capacity(plan: Plan, catalog: Catalog) -> Iterator[Finding]:

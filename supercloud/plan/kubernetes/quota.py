@@ -5,12 +5,22 @@ Whole nodes are allotted where every tenant gets at least one: a part of a node 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..model import Plan, PoolPlan, TenantPlan
 
-__all__ = ["CPU", "MEMORY", "Allotment", "allotments", "node_resources", "pool_capacity", "shared_out"]
+__all__ = [
+    "CPU",
+    "MEMORY",
+    "Allotment",
+    "allotments",
+    "bounds",
+    "covered",
+    "node_resources",
+    "pool_capacity",
+    "shared_out",
+]
 
 CPU, MEMORY = "cpu", "memory"
 """Names of the resources every node has; memory is counted in MiB."""
@@ -50,6 +60,14 @@ def pool_capacity(pool: PoolPlan) -> dict[str, int]:
     return {name: number * nodes for name, number in node_resources(pool).items()}
 
 
+def covered(plan: Plan) -> list[str]:
+    """Resources that queues of Kueue hold quota of: those that every pool's facts know, and every kind of device."""
+    known = [pool_capacity(pool) for pool in plan.pools]
+    everywhere = [name for name in (CPU, MEMORY) if all(name in item for item in known)]
+    devices = {name for item in known for name in item} - {CPU, MEMORY}
+    return everywhere + sorted(devices)
+
+
 def shared_out(total: int, fractions: list[float]) -> list[int]:
     """A whole number cut by fractions into whole parts that add up to it (largest remainders first).
 
@@ -72,6 +90,18 @@ class Allotment:
     """Its own part; memory in MiB."""
     borrow: Mapping[str, int]
     """How much more it may borrow; a resource that is not there has no bound."""
+
+
+def bounds(parts: Sequence[Allotment]) -> dict[str, int]:
+    """What a tenant may have of several pools together, its own and borrowed; what one of them gives without bound is
+    not there.
+    """
+    names = dict.fromkeys(name for part in parts for name in part.nominal)
+    return {
+        name: sum(part.nominal[name] + part.borrow[name] for part in parts if name in part.nominal)
+        for name in names
+        if all(name in part.borrow for part in parts if name in part.nominal)
+    }
 
 
 def allotments(plan: Plan) -> dict[str, list[Allotment]]:

@@ -70,6 +70,22 @@ def test_a_job_nobody_can_ever_have_is_refused_at_once(store: Store) -> None:
     assert not api.jobs(store)
 
 
+def test_a_job_is_not_told_to_wait_where_its_cluster_is_set_up_wrongly(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No token goes over plain http, however long somebody waits."""
+    monkeypatch.setenv("SUPERCLOUD_SECRETS", str(tmp_path))
+    whole = fleet({"own": 1, "far": 4})
+    own, far = whole.clusters
+    plain = far.member.model_copy(update={"connect": Connection(engine="slurm", via="http://192.0.2.1:6820")})
+    here = replace(whole, clusters=(own, replace(far, member=plain)))
+    large = api.submit(job(4), here, store=store)
+    Broker(store, here).step()
+    reason = large.look().reason
+    assert reason.startswith("far/train: it cannot be asked now: http://192.0.2.1:6820 is plain http")
+    assert reason.endswith("would fit there then: correct this, as waiting does not help")
+
+
 def test_a_job_for_a_cluster_that_nobody_can_reach_says_so(store: Store) -> None:
     whole = fleet({"own": 1, "plan-only": 4})
     own, other = whole.clusters

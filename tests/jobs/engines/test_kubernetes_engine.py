@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from supercloud.errors import EngineError
+from supercloud.errors import EngineError, UnusableEngine
 from supercloud.jobs.engine import Unsure
-from supercloud.jobs.engines.kubernetes.api import Api, Refusal
+from supercloud.jobs.engines.kubernetes.api import Api, Cluster, Refusal
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.placement import Placement
 from supercloud.jobs.pods import Pods
@@ -203,3 +205,38 @@ def test_no_configuration_is_said_with_what_next(tmp_path: Path, monkeypatch: py
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
     with pytest.raises(EngineError, match="set KUBECONFIG, or say how"):
         engine.poll(["jobset/llm/job-1/1795226340"])
+
+
+CONFIG = """
+apiVersion: v1
+kind: Config
+current-context: here
+contexts: [{{name: here, context: {{cluster: one, user: ann}}}}]
+users: [{{name: ann, user: {{token: t}}}}]
+clusters: {clusters}
+"""
+
+
+@pytest.mark.parametrize("clusters", [
+    "3", "[one]", "[{name: one, cluster: {server: 5}}]", "[{name: one, cluster: here}]",
+    "[{name: one, cluster: {server: 'https://a.example', certificate-authority: missing.pem}}]",
+    "[{name: one, cluster: {server: 'https://a.example', certificate-authority-data: bm9uZQ==}}]",
+    "[{name: one, cluster: {server: 'https://a.example', certificate-authority-data: '*'}}]",
+    "[{name: one, cluster: {server: 'https://a.example', proxy-url: 'http://[::1'}}]",
+    "[{name: one, cluster: {server: 'https://a.example', proxy-url: 'b.example:3128'}}]", "[", "{a: !!python/none x}",
+])  # fmt: skip
+def test_whatever_is_wrong_with_a_kubeconfig_is_said(tmp_path: Path, clusters: str) -> None:
+    (tmp_path / "config").write_text(CONFIG.format(clusters=clusters))
+    with pytest.raises(EngineError):
+        Cluster(config_file=tmp_path / "config").send("GET", "/version", None, "")
+
+
+def test_a_client_that_is_not_there_or_does_not_load_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken(ModuleType):
+        def __getattr__(self, name: str) -> Any:
+            raise TypeError("not for this Python")
+
+    for module, words in ((None, "is not installed"), (Broken("kubernetes"), "does not load: TypeError")):
+        monkeypatch.setitem(sys.modules, "kubernetes", module)
+        with pytest.raises(UnusableEngine, match=f"{words}.*pip install"):
+            Cluster().find()

@@ -11,8 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kube_specs import by_kind, objects_of, planned
 
-from supercloud.plan.kubernetes.quota import CPU, allotments, node_resources, pool_capacity
+from supercloud.catalog import Catalog
+from supercloud.jobs.placement import Placement, Refusal, why_not
+from supercloud.plan.kubernetes.quota import CPU, allotments, bounds, node_resources, pool_capacity
 from supercloud.plan.model import Plan, TenantPlan
+from supercloud.spec import JobSpec
 from supercloud.spec.tenant import Limits
 from supercloud.targets import render
 
@@ -96,3 +99,57 @@ def test_a_limit_that_is_divided_among_pools_is_found() -> None:
     for one in ({"pools": POOLS[:1]}, volcano, {"tenants": [{"name": "a", "limits": {"accelerators": 600}}]}):
         found = planned(changes | one).findings
         assert not [item for item in found if item.check == "kubernetes-tenant-limits"], one
+
+
+LARGE: dict[str, Any] = {"pools": POOLS[:2], "fabrics": [], "storage": [], "facility": None,
+                         "tenants": [{"name": "a", "limits": {"accelerators": 64}}, {"name": "b"}]}  # fmt: skip
+
+
+def placed(changes: dict[str, Any], count: int, pool: str, tenant: str = "a") -> Placement | Refusal:
+    asked = {"name": "j", "command": ["true"], "accelerators": {"count": count}, "tenant": tenant, "image": "r/i:t"}
+    return why_not(JobSpec.model_validate(asked), planned(LARGE | changes), Catalog.default())[pool]
+
+
+def test_a_job_that_the_queue_of_its_tenant_never_admits_is_refused() -> None:
+    refusal = placed({}, 32, "dev")
+    assert isinstance(refusal, Refusal)
+    assert "needs 32 nvidia.com/gpu" in refusal.reason and "tenant a admits at most" in refusal.reason
+    most = refusal.change["accelerators.count"] if refusal.change else 0
+    assert isinstance(most, int) and (not most or isinstance(placed({}, most, "dev"), Placement))
+    assert isinstance(placed({}, 32, "train"), Placement) and isinstance(placed({}, 32, "dev", "b"), Placement)
+    for remedy in (
+        {"tenants": [{"name": "a", "limits": {"accelerators": 544}}, {"name": "b"}]},
+        {"pools": [POOLS[0] | {"name": "dev", "nodes": 68}]},
+        {"scheduler": {"kind": "kubernetes", "version": "1.36", "queue": "volcano"}},
+    ):
+        assert isinstance(placed(remedy, 32, "dev"), Placement), f"the note names it: {remedy}"
+    own = {"tenants": [{"name": "a", "share": 1, "borrow": False}, {"name": "b", "share": 3}]}
+    for queue, least in (("kueue", 136), ("volcano", 144)):
+        alone = placed(own | {"scheduler": {"kind": "kubernetes", "version": "1.36", "queue": queue}}, least, "train")
+        assert isinstance(alone, Refusal) and "raise share of the tenant" in alone.remedy, queue
+        assert alone.change and "at most" in alone.reason
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+def test_what_is_placed_is_within_what_queues_are_told(queue: str) -> None:
+    """The placement and the bundle count alike: one accelerator more than the queue admits is refused."""
+    changes = LARGE | {"scheduler": {"kind": "kubernetes", "version": "1.36", "queue": queue}}
+    items = objects_of(render(planned(changes), "kubernetes"))
+    if queue == "kueue":
+        [group] = by_kind(items, "ClusterQueue")["a"]["spec"]["resourceGroups"]
+        [told] = [item for flavor in group["flavors"] if flavor["name"] == "train" for item in flavor["resources"]
+                  if item["name"] == "nvidia.com/gpu"]  # fmt: skip
+        most = int(told["nominalQuota"]) + int(told["borrowingLimit"])
+    else:
+        most = int(by_kind(items, "Queue")["a"]["spec"]["capability"]["nvidia.com/gpu"])
+    more = {"tenants": [{"name": "a", "limits": {"accelerators": 64}}, {"name": "b"}]}
+    assert isinstance(placed(changes | more, most // 8 * 8, "train"), Placement)
+    assert isinstance(placed(changes | more, most // 8 * 8 + 8, "train"), Refusal)
+
+
+def test_a_tenant_that_is_kept_off_one_pool_has_no_bound_in_the_others() -> None:
+    plan = planned(LARGE | {"tenants": [{"name": "a"}, {"name": "b"}]})
+    first, second = plan.pools
+    shares = allotments(replace(plan, pools=(replace(first, tenants=("b",)), second)))
+    assert bounds(shares["a"]) == {} == bounds(shares["b"])
+    assert bounds(shares["a"][:1]).get("nvidia.com/gpu") == 0

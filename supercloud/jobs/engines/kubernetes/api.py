@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
-from ....errors import EngineError
-from ...answers import loaded, parsed
+from ....errors import EngineError, UnusableEngine
+from ...answers import loaded, parsed, valid_text
 from ...engine import Unsure
 from . import connection, shapes
 
@@ -33,6 +33,10 @@ class Refusal(EngineError):
         self.code, self.reason = code, reason
 
 
+class Denied(Refusal, UnusableEngine):
+    """It does not know the user, or the user may not do that."""
+
+
 class Transport(Protocol):
     """Sends one request; replaced by recordings in tests."""
 
@@ -48,7 +52,7 @@ class Cluster:
         self._lock = threading.Lock()
 
     def find(self) -> None:
-        """Look for its address and credentials; raises :class:`EngineError` with what to do where there are none."""
+        """Look for its address and credentials; raises :class:`UnusableEngine` with what to do where there are none."""
         with self._lock:
             _ = self._client
 
@@ -62,7 +66,11 @@ class Cluster:
         if body is not None:
             headers["Content-Type"] = kind
         with self._lock:  # asking may run a plugin that fetches a new token
-            headers |= {item["key"]: item["value"] for item in client.configuration.auth_settings().values()}
+            try:
+                headers |= {item["key"]: item["value"] for item in client.configuration.auth_settings().values()}
+            except Exception as error:  # of the plugin, or of a service of tokens that does not answer
+                raise EngineError(f"no credentials for {client.configuration.host}: {type(error).__name__}: "
+                                  f"{_short(error)}; try: kubectl auth whoami") from error  # fmt: skip
         url = f"{client.configuration.host}{path}"
         return connection.send(client.rest_client.pool_manager, method, url, body, headers)
 
@@ -70,13 +78,19 @@ class Cluster:
     def _client(self) -> Any:
         try:
             from kubernetes import client, config
-        except ImportError:
-            raise EngineError("the Kubernetes client is not installed: pip install 'supercloud[kubernetes]'") from None
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] == "kubernetes":
+                raise UnusableEngine(
+                    "the Kubernetes client is not installed: pip install 'supercloud[kubernetes]'"
+                ) from None
+            raise _broken_client(error) from error
+        except Exception as error:  # its release or one of those it needs is not for this Python
+            raise _broken_client(error) from error
         kubeconfig: Any = config  # it has no types
-        settings = client.Configuration()
-        settings.connection_pool_maxsize = _CONNECTIONS
         file = self.config_file or os.environ.get("KUBECONFIG")  # the client itself reads that only once
         try:
+            settings = client.Configuration()  # which reads the environment
+            settings.connection_pool_maxsize = _CONNECTIONS
             if not (file or self.context) and "KUBERNETES_SERVICE_HOST" in os.environ:
                 kubeconfig.load_incluster_config(client_configuration=settings)
             else:
@@ -84,13 +98,23 @@ class Cluster:
                     config_file=file and str(file), context=self.context,
                     client_configuration=settings,
                 )  # fmt: skip
+            found = client.ApiClient(settings)
+            found.rest_client.pool_manager.connection_from_url(
+                settings.host
+            )  # connects to nothing, but reads the address
+            return found
         except kubeconfig.ConfigException as error:
-            raise EngineError(
+            raise UnusableEngine(
                 f"no cluster: {error}; set KUBECONFIG, or say how it is reached: --via context:NAME (in a fleet file "
                 "connect: {engine: kubernetes, context: …}) with a context that kubectl config get-contexts lists; to "
                 "simulate the cluster on this machine take --engine local"
             ) from None
-        return client.ApiClient(settings)
+        except Exception as error:  # a kubeconfig of odd types, certificates that are not there, a proxy of no address
+            where = file or ("~/.kube/config" if self.context else "the kubeconfig or the pod's service account")
+            raise UnusableEngine(
+                f"no cluster: the Kubernetes client cannot use {where}: {type(error).__name__}: {_short(error)}; "
+                "correct it until kubectl cluster-info answers"
+            ) from error
 
 
 class Api:
@@ -156,6 +180,15 @@ class Api:
         return data
 
 
+def _broken_client(error: Exception) -> UnusableEngine:
+    return UnusableEngine(f"the Kubernetes client does not load: {type(error).__name__}: {_short(error)}; install it "
+                          "anew: pip install --upgrade 'supercloud[kubernetes]'")  # fmt: skip
+
+
+def _short(error: Exception) -> str:
+    return valid_text(str(error))[:300]
+
+
 def _refusal(status: int, data: bytes) -> Refusal:
     try:
         said = loaded(data)
@@ -164,4 +197,5 @@ def _refusal(status: int, data: bytes) -> Refusal:
         reason, message = "", data.decode(errors="replace").strip()
     if status == 401:
         message = f"it does not know you: {message}; try: kubectl auth whoami"
-    return Refusal(status, reason, message[:2000] or f"HTTP status {status}")
+    kind = Denied if status in (401, 403) else Refusal
+    return kind(status, reason, message[:2000] or f"HTTP status {status}")

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from ....errors import EngineError
+from ....errors import EngineError, UnusableEngine
 from ... import bounded, web
 from ...bounded import ANSWER, Deadline, Limits
 from ...engine import Unsure
@@ -57,8 +57,9 @@ def send(pools: Any, method: str, url: str, body: bytes | None, headers: Mapping
 
 def _body(answer: Any, method: str, host: str, limits: Limits, deadline: Deadline) -> bytes:
     if 300 <= answer.status <= 399:
-        raise EngineError(f"{host} redirects {method} to {str(answer.headers.get('Location', ''))[:200]}; nothing is "
-                          "sent there: give the address of the API server itself in the kubeconfig")  # fmt: skip
+        elsewhere = str(answer.headers.get("Location", ""))[:200]
+        raise UnusableEngine(f"{host} redirects {method} to {elsewhere}; nothing is sent there: give the address of "
+                             "the API server itself in the kubeconfig")  # fmt: skip
     if not 200 <= answer.status <= 299:
         data = answer.read(bounded.REASON)
     else:

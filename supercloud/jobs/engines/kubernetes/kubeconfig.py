@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from ....errors import InputError
 from ....spec.document import read_yaml
@@ -13,14 +14,17 @@ from ....spec.document import read_yaml
 __all__ = ["api_server"]
 
 
-def api_server(context: str | None) -> str:
-    """The address of a context's API server; where nobody knows it, the context's name, and nothing for the usual one.
+def api_server(context: str | None) -> tuple[str, str, str]:
+    """What tells the API server of a context from others: its address, ``proxy-url`` and ``tls-server-name``.
 
-    None is the current context. Files are joined as kubectl does: of one name the first file counts.
+    None is the current context. Where nobody knows the address, it is the context's name, and nothing for the usual
+    one. One address may lead to several clusters: through several proxies, or where one proxy tells them apart by the
+    name in the TLS handshake, which is the host of the address unless ``tls-server-name`` says another. Files are
+    joined as kubectl does: of one name the first file counts.
     """
     inside = os.environ.get("KUBERNETES_SERVICE_HOST")
     if inside and not context and not os.environ.get("KUBECONFIG"):  # a pod reaches the cluster that it is in
-        return f"https://{inside}:{os.environ.get('KUBERNETES_SERVICE_PORT', '443')}"
+        return f"https://{inside}:{os.environ.get('KUBERNETES_SERVICE_PORT', '443')}", "", ""
     contexts: dict[str, Any] = {}
     clusters: dict[str, Any] = {}
     current = ""
@@ -35,7 +39,18 @@ def api_server(context: str | None) -> str:
             clusters = _named(found, "clusters", "cluster") | clusters
     name = context or current
     cluster = clusters.get(str(contexts.get(name, {}).get("cluster")), {})
-    return str(cluster.get("server") or name)
+    if not cluster.get("server"):
+        return name, "", ""
+    server = str(cluster["server"])
+    proxy, tls_name = (str(cluster.get(field) or "") for field in ("proxy-url", "tls-server-name"))
+    return server, proxy.rstrip("/"), "" if tls_name.lower() == _host(server) else tls_name.lower()
+
+
+def _host(address: str) -> str:
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""
 
 
 def _files() -> list[Path]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ....errors import EngineError
+from ....errors import EngineError, UnusableEngine
 from ...combining import combined
 from ...engine import Unsure
 from ...submission import Status, Submission
@@ -68,7 +68,7 @@ class SlurmEngine:
         if self._rest is None:
             program = "ssh" if isinstance(self.runner, Ssh) else "sbatch"
             if isinstance(self.runner, Here | Ssh) and shutil.which(program) is None:
-                raise EngineError(not_here(program))
+                raise UnusableEngine(not_here(program))
         else:
             self._rest.token()
 

@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ....errors import EngineError
+from ....errors import EngineError, UnusableEngine
 from ... import helper, private, web
 from ...answers import Shape, loaded, parsed
 from ...database import state_folder
@@ -61,7 +61,7 @@ class Rest:
         for name in _FORMATS:
             if self._call("GET", f"/slurm/{name}/ping", shapes.OBJECT_WITH_ERRORS, missing=None) is not None:
                 return name
-        raise EngineError(f"{self.address} speaks none of {_FORMATS[-1]} to {_FORMATS[0]}; use --via ssh:HOST")
+        raise UnusableEngine(f"{self.address} speaks none of {_FORMATS[-1]} to {_FORMATS[0]}; use --via ssh:HOST")
 
     def ask(self, method: str, path: str, shape: Shape, body: object = None) -> dict[str, Any]:
         """What it answers at a path below ``/slurm/FORMAT`` or ``/slurmdb/FORMAT``, which must have this shape."""
@@ -88,7 +88,7 @@ class Rest:
                     if error.code in (401, 403)
                     else ""
                 )
-                raise EngineError(f"Slurm refused: {_said(error)}{cure}") from None
+                raise (UnusableEngine if cure else EngineError)(f"Slurm refused: {_said(error)}{cure}") from None
         except TimeoutError:
             raise Unsure(f"{self.address} timed out") from None
         except urllib.error.URLError as error:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
 
-from ....errors import EngineError
+from ....errors import EngineError, UnusableEngine
 from ... import bounded
 from ...engine import Unsure
 
@@ -20,9 +20,11 @@ __all__ = ["Answer", "Here", "Runner", "Ssh", "not_here"]
 # and others wait. The database of a large site looks through millions of jobs for minutes.
 _PATIENCE, _QUESTION, _SEARCH = 120, 30, 600
 # What ssh says when it never got as far as running anything.
-_NOT_REACHED = ("Connection refused", "Could not resolve hostname", "Permission denied", "Host key verification failed",
-                "No route to host", "Network is unreachable", "Connection timed out during banner exchange",
-                "Bad configuration option", "Operation timed out", "Name or service not known")  # fmt: skip
+_REFUSED = ("Permission denied", "Host key verification failed", "Bad configuration option")
+"""What ssh says where trying again does not help."""
+_NOT_REACHED = ("Connection refused", "Could not resolve hostname", "No route to host", "Network is unreachable",
+                "Connection timed out during banner exchange", "Operation timed out",
+                "Name or service not known")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Ssh:
     def __init__(self, target: str, sockets: Path):
         host, _, port = target.partition(":")
         if host.startswith("-") or not host:
-            raise EngineError(f"{target!r} is no host; write via: ssh:user@host, ssh:host:port or a name of your "
+            raise UnusableEngine(f"{target!r} is no host; write via: ssh:user@host, ssh:host:port or a name of your "
                               "ssh configuration")  # fmt: skip
         self.host, self._port, self._sockets = host, port, sockets
 
@@ -74,6 +76,8 @@ class Ssh:
         if done.returncode == 255:  # ssh's own
             said = (done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]
             error = f"{self.host} is not reached by ssh: {said}; try: ssh {self.host} true"
+            if any(words in said for words in _REFUSED):
+                raise UnusableEngine(error)
             raise (EngineError if any(words in said for words in _NOT_REACHED) else Unsure)(error)
         return done
 
@@ -120,7 +124,7 @@ def _run(argv: Sequence[str], stdin: IO[bytes] | None, silence: int) -> subproce
     try:
         return bounded.run(argv, stdin, bounded.ANSWER, silence, _program(argv))
     except FileNotFoundError:
-        raise EngineError(not_here(argv[0])) from None
+        raise UnusableEngine(not_here(argv[0])) from None
 
 
 def _program(argv: Sequence[str]) -> str:

@@ -19,7 +19,7 @@ import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ....errors import EngineError
+from ....errors import UnusableEngine
 from ... import private, secrets, web
 
 __all__ = ["ADDRESS", "GET_TOKEN", "name_address", "token", "user_of"]
@@ -37,7 +37,7 @@ _HOST = re.compile(r"[A-Za-z0-9._:-]+")
 def token(address: str, folder: Path) -> str:
     """The token for the service at an address.
 
-    ``folder`` is where the engine keeps its files. Raises :class:`EngineError` with the names that were looked for
+    ``folder`` is where the engine keeps its files. Raises :class:`UnusableEngine` with the names that were looked for
     where there is none, and without the token where it has characters that no header may have.
     """
     parts = _parts(address)
@@ -47,7 +47,7 @@ def token(address: str, folder: Path) -> str:
     if web.is_plain(address):
         allowed = f"{_PLAIN}@http:{host}:{port}"
         if not secrets.find(allowed) and parts not in map(_parts, named):
-            raise EngineError(_plain_refused(address, allowed))
+            raise UnusableEngine(_plain_refused(address, allowed))
         web.warn_of_plain(address)
         places.insert(0, allowed)
     for name in places:
@@ -67,7 +67,7 @@ def token(address: str, folder: Path) -> str:
         whose = f"it goes to {for_all} only" if for_all else "nobody said that it is for this address"
         looked += f"; SLURM_JWT is not used: {whose}"
     other = f", or set SLURM_JWT to it{'' if is_meant else f' and {ADDRESS} to {address}'}"
-    raise EngineError(f"no token for slurmrestd at {address}: {looked}; {GET_TOKEN} and write what it prints to "
+    raise UnusableEngine(f"no token for slurmrestd at {address}: {looked}; {GET_TOKEN} and write what it prints to "
                       f"{secrets.folder() / places[-1]} (chmod 600){other}")  # fmt: skip
 
 
@@ -101,21 +101,21 @@ def _plain_refused(address: str, allowed: str) -> str:
 
 
 def _parts(address: str) -> tuple[str, str, int]:
-    """Scheme, host and port; raises :class:`EngineError` where there is no host to keep a token for."""
+    """Scheme, host and port; raises :class:`UnusableEngine` where there is no host to keep a token for."""
     try:
         found = urlsplit(address)
         host, port = found.hostname or "", found.port
     except ValueError:
         host, port = "", None
     if not _HOST.fullmatch(host) or found.username is not None:
-        raise EngineError(f"{address!r:.100} is not the address of a slurmrestd: write https://HOST:PORT")
+        raise UnusableEngine(f"{address!r:.100} is not the address of a slurmrestd: write https://HOST:PORT")
     return found.scheme, host, port or (443 if found.scheme == "https" else 80)
 
 
 def _checked(text: str, what: str) -> str:
     value = web.header_value(text.removeprefix("SLURM_JWT="), what)
     if not value or " " in value:
-        raise EngineError(f"{what} is not one token; {GET_TOKEN}")
+        raise UnusableEngine(f"{what} is not one token; {GET_TOKEN}")
     return value
 
 
@@ -131,4 +131,4 @@ def user_of(token: str) -> str:
     try:
         return web.header_value(getpass.getuser(), "the name of this process's user")
     except (OSError, KeyError):
-        raise EngineError("the token names no user, and this process's user has no name; set LOGNAME") from None
+        raise UnusableEngine("the token names no user, and this process's user has no name; set LOGNAME") from None

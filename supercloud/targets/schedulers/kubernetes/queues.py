@@ -17,14 +17,14 @@ from ....plan.kubernetes.names import (
     priority_class_of,
     queue_of,
 )
-from ....plan.kubernetes.quota import MEMORY, Allotment, allotments, pool_capacity
+from ....plan.kubernetes.quota import MEMORY, Allotment, allotments, covered, pool_capacity
 from ....plan.model import Plan
 from ....spec.tenant import Priority
 from .given import channel_classes, claimed_classes, facts_of, tenant_names, tolerations_of
 from .manifest import Object, obj
 from .provisioning import check_name, queued_pools
 
-__all__ = ["PRIORITIES", "configuration", "covered", "device_classes", "files", "settings", "uncounted"]
+__all__ = ["PRIORITIES", "configuration", "device_classes", "files", "settings", "uncounted"]
 
 PRIORITIES: dict[Priority, int] = {"low": 0, "normal": 500, "high": 1000}
 """What a job of each priority is worth; only the order matters."""
@@ -43,14 +43,6 @@ def files(plan: Plan) -> dict[str, list[Object]]:
         "cluster-queues": list(_cluster_queues(plan, release.apis)),
         "local-queues": list(_local_queues(plan, release.apis)),
     }
-
-
-def covered(plan: Plan) -> list[str]:
-    """Resources that queues hold quota of: those that every pool's facts know, and every kind of device."""
-    known = [pool_capacity(pool) for pool in plan.pools]
-    everywhere = [name for name in ("cpu", MEMORY) if all(name in item for item in known)]
-    devices = {name for item in known for name in item} - {"cpu", MEMORY}
-    return everywhere + sorted(devices)
 
 
 def configuration(plan: Plan, release: KueueRelease) -> Object:

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from ....plan.kubernetes.levels import place_of, tiers_of
 from ....plan.kubernetes.names import POOL, cluster_queue_of, level_label, scheduling_class_of, topology_of
-from ....plan.kubernetes.quota import MEMORY, allotments, pool_capacity
+from ....plan.kubernetes.quota import MEMORY, allotments, bounds, pool_capacity
 from ....plan.model import Level, Plan, PoolPlan
 from .given import facts_of
 from .manifest import Object, obj
@@ -77,19 +77,12 @@ def _queues(plan: Plan, version: str) -> Iterator[Object]:
     shares = allotments(plan)
     for tenant in plan.tenants:
         deserved: dict[str, int] = {}
-        most: dict[str, int] = {}
-        bounded = True
         for own in shares[tenant.name]:
             for name, number in own.nominal.items():
                 deserved[name] = deserved.get(name, 0) + number
-                if name in own.borrow:
-                    most[name] = most.get(name, 0) + number + own.borrow[name]
-                else:
-                    bounded = False
         spec: Object = {"weight": max(1, tenant.share), "reclaimable": True, "parent": "root",
                         "deserved": _list(deserved)}  # fmt: skip
-        capability = most if bounded else {name: value for name, value in most.items() if "/" in name}
-        if capability:
+        if capability := bounds(shares[tenant.name]):
             spec["capability"] = _list(capability)
         yield obj(f"scheduling.volcano.sh/{version}", "Queue", cluster_queue_of(tenant.name), spec=spec)
     if not plan.tenants:
