@@ -11,6 +11,7 @@ from ...catalog import Catalog
 from ...errors import Finding
 from ...spec import Fabric as Declared
 from ...topology import Fabric as Wiring
+from ..fabric.joins import list_joined
 from ..fabric.roles import is_routed
 from ..model import FabricPlan, Plan
 from .rebuild import rebuild
@@ -73,15 +74,14 @@ def network_blocked(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for index, item in enumerate(plan.spec.fabrics):
         if item.name not in fabrics:
             continue
-        last = item.name
-        while (up := declared[last].joins) and up.fabric in fabrics and up.fabric != item.name:
-            last = up.fabric
+        way = list_joined([declared[name] for name in fabrics], item.name)
+        last = way[-1]
         domain = _domain(fabrics, declared, last)
         links = sum(found.get(item.name, 0) for found in domain.bundles.values())
         blocked = domain.list_blocked(_place(declared[last], fabrics[last], -1, 0)).get(item.name, 0)
         if not blocked:
             continue
-        tops = fabrics[item.joins.fabric if item.joins else item.name].tiers[-1]
+        tops = fabrics[way[min(1, len(way) - 1)]].tiers[-1]
         yield Finding(
             "network-blocked", "note", f"fabrics[{index}]",
             f"{blocked} of {links} links between switches of {item.name} carry nothing: switches have links to "
