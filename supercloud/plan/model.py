@@ -6,7 +6,8 @@ Everything is plain frozen data; ``document.py`` says how it is published.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from ..catalog import Accelerator, Location, Machine, SlurmRelease
@@ -259,6 +260,8 @@ class Plan:
     """What a cloud site needs; None on-prem."""
     findings: tuple[Finding, ...] = ()
     suppressed: tuple[Suppressed, ...] = ()
+    folder: Path = field(default=Path(), compare=False, repr=False)
+    """Where the files are that the spec names."""
 
     @property
     def nodes(self) -> int:

@@ -27,7 +27,7 @@ from .scheduling import scheduler_of, tenants_of
 from .service_hosts import with_service_hosts
 from .storage.products import storage_of
 
-__all__ = ["resolve"]
+__all__ = ["decide", "resolve"]
 
 _NVIDIA = "nvidia.com/gpu"
 """Resource name of the accelerators whose driver reports XIDs."""
@@ -44,8 +44,13 @@ def resolve(spec: ClusterSpec | Loaded[ClusterSpec], catalog: Catalog | None = N
     declared = loaded.model if loaded else cast(ClusterSpec, spec)
     folder = Path(loaded.document.file).parent if loaded else Path()
     facts = catalog or catalog_for(declared, folder)
-    problems = Problems()
+    plan = run_checks(decide(declared, facts, folder), facts)
+    return replace(plan, findings=tuple(map(loaded.locate, plan.findings))) if loaded else plan
 
+
+def decide(declared: ClusterSpec, facts: Catalog, folder: Path) -> Plan:
+    """The plan before any check looks at it; files that the spec names are in ``folder``."""
+    problems = Problems()
     declared = with_service_hosts(declared, facts, problems)
     site = _site(declared, facts)
     network, pools = network_and_pools(declared, facts, problems)
@@ -65,7 +70,7 @@ def resolve(spec: ClusterSpec | Loaded[ClusterSpec], catalog: Catalog | None = N
     cloud = cloud_of(declared, pools, storage, facts, problems)
 
     slurm = declared.scheduler if isinstance(declared.scheduler, SlurmScheduler) else None
-    plan = Plan(
+    return Plan(
         spec=declared,
         name=declared.name,
         site=site,
@@ -83,9 +88,8 @@ def resolve(spec: ClusterSpec | Loaded[ClusterSpec], catalog: Catalog | None = N
         servers=servers,
         cloud=cloud,
         findings=tuple(problems.findings),
+        folder=folder,
     )
-    plan = run_checks(plan, facts)
-    return replace(plan, findings=tuple(map(loaded.locate, plan.findings))) if loaded else plan
 
 
 def catalog_for(spec: ClusterSpec, folder: Path) -> Catalog:

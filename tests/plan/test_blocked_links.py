@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 from plan.test_resolve import planned
+from samples import ROOT
 
 from supercloud.errors import Finding
 from supercloud.plan.model import Plan
+from supercloud.plan.resolve import resolve
+from supercloud.spec.loader import load
 
 IN_BAND = {"name": "in-band", "kind": "ethernet", "shape": "rail-optimized", "switch": "nvidia-sn4600c"}
 MANAGEMENT = {"name": "management", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn2201",
@@ -56,3 +59,16 @@ def test_routed_networks_and_single_switches_block_nothing() -> None:
     pools = [{"name": "train", "machine": "dgx-b300", "nodes": 72, "fabrics": ["compute"]}]
     routed = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}
     assert not blocked(planned(pools=pools, fabrics=[routed])) and not blocked(site(8, tiers=1, peer_links=2))
+
+
+def test_routing_is_not_advised_where_a_bridged_network_joins() -> None:
+    """`fabric-joins` would refuse it."""
+    example = ROOT / "examples/07-storage"
+    spec = load(example / "cluster.yaml").model
+    spec = spec.model_copy(update={"catalog": str(example / spec.catalog)}) if spec.catalog else spec
+    found = blocked(resolve(spec))
+    assert {item.path for item in found} == {"fabrics[2]", "fabrics[3]"}
+    assert all(item.hint.startswith("neither one pair of leaves") for item in found), found
+    routed = tuple(item.model_copy(update={"kind": "roce"}) if item.name == "in-band" else item
+                   for item in spec.fabrics)  # fmt: skip
+    assert "fabric-joins" in {item.check for item in resolve(spec.model_copy(update={"fabrics": routed})).errors}

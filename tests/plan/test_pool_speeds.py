@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
+import jsonschema
 import pytest
+import yaml
 from plan.test_resolve import planned
+from targets.site.nvue_schema import NVUE, NVUE_BRIDGED
 
 from supercloud.plan.cabling.cables import cables_of
 from supercloud.plan.model import Plan
@@ -41,6 +45,51 @@ def test_links_of_each_pool_run_at_its_own_speed_in_any_order(machines: dict[str
     text = "\n".join(str(part) for part in render(plan, "ethernet").values())
     for host, speed in (("slow-0001", "200g-4"), ("fast-0001", "400g-4")):
         assert set(re.findall(rf"description {host}.*\n   speed (\S+)", text)) == {speed}
+
+
+def speeds_of(system: str, text: str, host: str) -> set[str]:
+    """The speeds that a rendered switch sets on the ports of a host, as its operating system writes them."""
+    if system == "sonic":
+        return {port.get("speed", "") for port in json.loads(text)["PORT"].values() if host in port["description"]}
+    if system == "nvue":
+        jsonschema.validate(yaml.safe_load(text), NVUE_BRIDGED if "br_default" in text else NVUE)
+        ports = yaml.safe_load(text)[0]["set"]["interface"].values()
+        return {
+            str(port.get("link", {}).get("speed", ""))
+            for port in ports
+            if port.get("type") == "swp" and host in port.get("description", "")
+        }
+    blocks = [
+        block
+        for block in re.split(r"\n!\n", text)
+        if f"description {host}" in block and "Port-Channel" not in block.split("\n")[0]
+    ]
+    return {"".join(re.findall(r"\n +speed (\S+)", block)) for block in blocks}
+
+
+# EOS names the lanes of a cage that is split, so that it says a speed for every port of it; NVUE and SONiC bring ports
+# up at the speed of their mode; Linux negotiates and is told nothing.
+SPEEDS = {"eos": ("200g-4", "400g-4"), "nvue": ("200G", ""), "sonic": ("200000", ""), "frr": ("", "")}
+
+
+@pytest.mark.parametrize("machines", FAST_AND_SLOW, ids=("slow-first", "fast-first"))
+@pytest.mark.parametrize("kind", ["ethernet", "roce"])
+@pytest.mark.parametrize("system", SPEEDS)
+def test_each_dialect_says_the_speed_of_links_of_slower_pools(system: str, kind: str, machines: dict[str, str]) -> None:
+    plan = mixed(machines, "nvidia-sn5600", os=system, kind=kind)
+    assert not plan.errors
+    bundle = {path: str(part) for path, part in render(plan, kind).items()}
+    texts = [text for path, text in bundle.items()
+             if re.search(r"in-band-leaf-\d+(\.|/switch\.json|/frr\.conf)", path) and "slow-0001" in text
+             and (system != "sonic" or path.endswith(".json"))]  # fmt: skip
+    assert texts
+    for host, speed in zip(("slow-0001", "fast-0001"), SPEEDS[system], strict=True):
+        found = set().union(*(speeds_of(system, text, host) for text in texts))
+        assert found == {speed} or (system == "frr" and not found), (host, texts)
+    if system == "sonic" and kind == "roce":
+        [script] = [text for path, text in bundle.items() if path.endswith("breakout.sh")]
+        slow = {port for text in texts for port, entry in json.loads(text)["PORT"].items() if entry.get("speed")}
+        assert set(re.findall(r"^config interface speed (\S+) 200000$", script, re.M)) == slow
 
 
 @pytest.mark.parametrize("machines", FAST_AND_SLOW)

@@ -142,3 +142,20 @@ def test_split_domains_are_told_what_makes_them_whole() -> None:
     [hint] = list_split(behind, NDR)
     assert hint.startswith("declare pool train before the others of compute")
     assert not list_split(behind[::-1], NDR)
+
+
+@pytest.mark.parametrize(("one", "other"), [(20, 31), (31, 20), (20, 22), (4, 36), (36, 4)])
+def test_an_advised_order_of_pools_splits_no_domain(one: int, other: int) -> None:
+    """Each of two pools was told to be the first, in both orders."""
+    pools = [{"name": name, "machine": "dgx-gb200", "nodes": nodes, "fabrics": ["compute"]}
+             for name, nodes in (("t", one), ("u", other))]  # fmt: skip
+    for order in (pools, pools[::-1]):
+        for hint in list_split(order, NDR):
+            if "before the others" in hint:
+                assert not list_split(order[::-1], NDR), (order, hint)
+            else:
+                assert hint.endswith("with a fabric of its own"), hint
+                name = hint.split()[2]
+                apart = [pool | {"fabrics": ["own" if pool["name"] == name else "compute"]} for pool in order]
+                plan = planned(pools=apart, fabrics=[NDR, NDR | {"name": "own", "role": "compute"}])
+                assert not [item for item in plan.findings if item.check == "fabric-split-domain"]

@@ -111,6 +111,29 @@ def test_one_finding_with_its_place(case: str) -> None:
         assert not left, (place, value, left)
 
 
+@pytest.mark.parametrize(("joins", "cycle"), [
+    ({"a": "b", "b": "a"}, "ab"),
+    ({"a": "b", "b": "c", "c": "b"}, "bc"),
+    ({"a": "b", "b": "c", "c": "d", "d": "b"}, "bcd"),
+    ({"a": "a", "b": "a"}, "a"),
+    ({"d": "c", "c": "b", "b": "a", "a": "b"}, "ab"),
+])  # fmt: skip
+def test_a_cycle_of_joins_is_refused_at_each_of_its_networks(joins: dict[str, str], cycle: str) -> None:
+    """Also where other networks only lead into it, which say nothing."""
+    names = sorted({*joins, *joins.values()})
+    pools = [{"name": f"of-{name}", "machine": "dgx-h100", "nodes": 8, "fabrics": [name]} for name in names]
+    fabrics = [IN_BAND | {"name": name, "role": "in-band", "joins": None} for name in names]
+    for fabric in fabrics:
+        if name := joins.get(fabric["name"]):
+            fabric["joins"] = {"fabric": name, "links": 2}
+    wrong = [item for item in findings(spec(*fabrics, pools=pools)) if item.check == "fabric-joins"]
+    assert [(item.check, item.path) for item in wrong] == [
+        ("fabric-joins", f"fabrics[{names.index(name)}].joins.fabric") for name in cycle
+    ]
+    assert all(item.problem.startswith(f"{name} joins ") and item.hint
+               for name, item in zip(cycle, wrong, strict=True))  # fmt: skip
+
+
 def test_right_joins_and_partitions_say_nothing() -> None:
     good = joined(fabric="in-band", links=2)
     assert not [finding for finding in findings(good) if finding.level == "error"]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import permutations
 from typing import cast
 
 from ...catalog import Catalog, Switch
 from ...errors import Finding
+from ...spec import ClusterSpec
 from ...topology import Fabric as Wiring
 from ...topology.links import NodeLinks
 from ..fabric.roles import adapter_of, assumed_port
 from ..fabric.wiring import even_uplinks, spines_for
 from ..model import FabricPlan, Plan
-from .rebuild import rebuild
+from .rebuild import rebuild, replan
 
 
 def _place(plan: Plan, name: str) -> str:
@@ -162,28 +164,72 @@ def _some(names: list[str]) -> str:
 def fabric_split_domain(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Scale-up domains whose nodes are on different leaves, where these have nodes of other domains too."""
     for fabric in plan.fabrics:
-        if not isinstance(fabric.wiring, Wiring) or not fabric.tiers or fabric.shape != "rail-optimized":
-            continue
-        hosts = cast(NodeLinks, fabric.wiring.link_groups[0])
-        first = 0
-        for name in fabric.pools:
-            pool = plan.pool(name)
-            domain = pool.machine.domain_nodes
-            starts = range(first, first + pool.nodes, domain) if domain > 1 else range(0)
-            split = [at for at in starts if _is_split(hosts, at, domain, first + pool.nodes)]
-            size = min(hosts.unit, hosts.block)
-            if split:
-                yield Finding(
-                    "fabric-split-domain",
-                    "warning",
-                    _place(plan, fabric.name),
-                    f"leaves take {size} nodes, scale-up domains of pool {name} have {domain}: {len(split)} of "
-                    f"{len(starts)} are split over leaves",
-                    _whole_domains(plan, catalog, fabric, name)
-                    if size % domain
-                    else f"declare pool {name} before the others of {fabric.name}, or with a fabric of its own",
-                )
-            first += pool.nodes
+        for name, (split, domains) in _split_domains(plan, fabric).items():
+            hosts = cast(NodeLinks, cast(Wiring, fabric.wiring).link_groups[0])
+            size, domain = min(hosts.unit, hosts.block), plan.pool(name).machine.domain_nodes
+            yield Finding(
+                "fabric-split-domain",
+                "warning",
+                _place(plan, fabric.name),
+                f"leaves take {size} nodes, scale-up domains of pool {name} have {domain}: {split} of "
+                f"{domains} are split over leaves",
+                _whole_domains(plan, catalog, fabric, name)
+                if size % domain
+                else _order_of_pools(plan, catalog, fabric, name),
+            )
+
+
+def _split_domains(plan: Plan, fabric: FabricPlan) -> dict[str, tuple[int, int]]:
+    """Pool -> its scale-up domains that are split over leaves, and all of them; pools without a split one are not in
+    it."""
+    if not isinstance(fabric.wiring, Wiring) or not fabric.tiers or fabric.shape != "rail-optimized":
+        return {}
+    hosts = cast(NodeLinks, fabric.wiring.link_groups[0])
+    found, first = {}, 0
+    for name in fabric.pools:
+        pool = plan.pool(name)
+        domain = pool.machine.domain_nodes
+        starts = range(first, first + pool.nodes, domain) if domain > 1 else range(0)
+        split = [at for at in starts if _is_split(hosts, at, domain, first + pool.nodes)]
+        if split:
+            found[name] = (len(split), len(starts))
+        first += pool.nodes
+    return found
+
+
+# Pools of more than this many on one fabric are not tried in every order.
+_MOST_ORDERED = 4
+
+
+def _order_of_pools(plan: Plan, catalog: Catalog, fabric: FabricPlan, name: str) -> str:
+    """An order of pools, or a fabric of its own for the pool, with which no fabric has split domains; planned anew."""
+    members = [pool for pool in plan.spec.pools if pool.name in fabric.pools]
+    first = next(pool for pool in members if pool.name == name)
+    orders = [[first, *(pool for pool in members if pool is not first)]]
+    if len(members) <= _MOST_ORDERED:
+        orders += [list(order) for order in permutations(members)]
+    for order in orders:
+        taken = iter(order)
+        pools = tuple(next(taken) if pool in members else pool for pool in plan.spec.pools)
+        if _has_whole_domains(plan, catalog, plan.spec.model_copy(update={"pools": pools})):
+            if order is orders[0]:
+                return f"declare pool {name} before the others of {fabric.name}"
+            return f"declare the pools of {fabric.name} in the order {', '.join(pool.name for pool in order)}"
+    declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
+    other = f"{fabric.name}-{name}"
+    apart = declared.model_copy(update={"name": other, "role": fabric.role})
+    alone = tuple(pool.model_copy(update={"fabrics": [other if item == fabric.name else item for item in pool.fabrics]})
+                  if pool is first else pool for pool in plan.spec.pools)  # fmt: skip
+    spec = plan.spec.model_copy(update={"pools": alone, "fabrics": (*plan.spec.fabrics, apart)})
+    if len(members) > 1 and _has_whole_domains(plan, catalog, spec):
+        return f"declare pool {name} with a fabric of its own"
+    return "take numbers of nodes that fill leaves, in all pools but the last"
+
+
+def _has_whole_domains(plan: Plan, catalog: Catalog, spec: ClusterSpec) -> bool:
+    """Whether a spec can be planned, with no split domain on any fabric."""
+    found = replan(plan, catalog, spec)
+    return found is not None and not any(_split_domains(found, item) for item in found.fabrics)
 
 
 def _whole_domains(plan: Plan, catalog: Catalog, fabric: FabricPlan, pool: str) -> str:

@@ -9,6 +9,7 @@ from ...catalog import Catalog, NetworkOs
 from ...errors import Finding
 from ...primitives.addresses import Block
 from ...primitives.nodes import HostRange
+from ..fabric.joins import list_joined
 from ..fabric.roles import is_routed, role_of
 from ..model import FabricPlan, Plan
 from ..network.bridge_needs import bridge_lack
@@ -139,9 +140,7 @@ def network_exits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     declared = {fabric.name: fabric for fabric in plan.spec.fabrics}
     joined: dict[str, list[str]] = {}
     for name in bridged:
-        way = [name]  # up to the network that its VLANs end at
-        while (up := declared[way[-1]].joins) and up.fabric in bridged and up.fabric not in way:
-            way.append(up.fabric)
+        way = list_joined([declared[item] for item in bridged], name)  # up to the network that its VLANs end at
         if not any(declared[item].exits for item in way):
             joined.setdefault(way[-1], []).append(name)
     for last, names in joined.items():

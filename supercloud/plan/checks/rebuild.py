@@ -1,15 +1,19 @@
-"""A fabric of a plan built anew with other settings, so that what a hint advises is known to work."""
+"""A fabric, or the whole plan, made anew with other settings, so that what a hint advises is known to work."""
 
 from __future__ import annotations
 
 from ...catalog import Catalog
-from ...spec import Fabric
+from ...errors import Finding
+from ...spec import ClusterSpec, Fabric
 from ..fabric.fabrics import fabrics_of
 from ..fabric.services import Others
 from ..model import FabricPlan, Plan
 from ..problems import Problems
 
-__all__ = ["rebuild"]
+__all__ = ["rebuild", "replan"]
+
+# Checks that plan anew themselves; they are not run on what they plan.
+_PLANNING = ("network_blocked", "fabric_split_domain")
 
 
 def rebuild(plan: Plan, catalog: Catalog, fabric: Fabric) -> FabricPlan | None:
@@ -23,6 +27,26 @@ def rebuild(plan: Plan, catalog: Catalog, fabric: Fabric) -> FabricPlan | None:
     problems = Problems()
     found = fabrics_of(spec, plan.pools, catalog, problems, others)
     return next((item for item in found if item.name == fabric.name), None) if _is_built(fabric, problems) else None
+
+
+def replan(plan: Plan, catalog: Catalog, spec: ClusterSpec) -> Plan | None:
+    """The plan of another spec; None where that has an error which the plan has not."""
+    from ..resolve import decide  # which imports the checks
+
+    found = decide(spec, catalog, plan.folder)
+    errors = _errors(found, catalog)
+    return found if not errors or errors <= _errors(plan, catalog) else None
+
+
+def _errors(plan: Plan, catalog: Catalog) -> set[tuple[str, str]]:
+    """Check and path of each error, of decisions and of checks."""
+    from . import CHECKS
+
+    findings: list[Finding] = list(plan.findings)
+    for check in CHECKS:
+        if check.__name__ not in _PLANNING:
+            findings += check(plan, catalog)
+    return {(item.check, item.path) for item in findings if item.level == "error"}
 
 
 def _is_built(fabric: Fabric, problems: Problems) -> bool:

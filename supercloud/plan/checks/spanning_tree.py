@@ -11,15 +11,16 @@ from ...catalog import Catalog
 from ...errors import Finding
 from ...spec import Fabric as Declared
 from ...topology import Fabric as Wiring
+from ..fabric.joins import list_joined
 from ..fabric.roles import is_routed
 from ..model import FabricPlan, Plan
-from .rebuild import rebuild
+from .rebuild import rebuild, replan
 
 __all__ = ["CHECKS"]
 
-# What may be declared so that no link is blocked, tried in this order: one pair of leaves and nothing above it, or a
-# spine at which all uplinks of a leaf, or of a pair, are one bundle.
-_CURES: tuple[dict[str, Any], ...] = ({"tiers": 1, "peer_links": 2, "spines": None}, {"spines": 1})
+# What may be declared so that no link is blocked, tried in this order: one pair of leaves and nothing above it, a
+# spine at which all uplinks of a leaf, or of a pair, are one bundle, or routing in place of bridging.
+_CURES: tuple[dict[str, Any], ...] = ({"tiers": 1, "peer_links": 2, "spines": None}, {"spines": 1}, {"kind": "roce"})
 
 
 class _Place(NamedTuple):
@@ -67,27 +68,47 @@ class _Domain:
 
 def network_blocked(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Links between switches of bridged networks that carry nothing, which the spec does not show."""
+    hints: dict[str, _Cure] = {}
+    for index, item in enumerate(plan.spec.fabrics):
+        found = _blocked(plan, item.name)
+        if not found or not found.blocked.get(item.name):
+            continue
+        upper = found.way[min(1, len(found.way) - 1)]
+        tops = next(fabric for fabric in plan.fabrics if fabric.name == upper).tiers[-1]
+        if upper not in hints:
+            hints[upper] = _cure(plan, catalog, upper)
+        yield Finding(
+            "network-blocked", "note", f"fabrics[{index}]",
+            f"{found.blocked[item.name]} of {found.links[item.name]} links between switches of {item.name} carry "
+            f"nothing: switches have links to {tops.count} {tops.name} switches which are no pair, and the spanning "
+            "tree leaves one way open",
+            hints[upper].tell(upper, item.name),
+        )  # fmt: skip
+
+
+class _Blocked(NamedTuple):
+    """Of each network: links between switches, and those that carry nothing."""
+
+    way: list[str]
+    """From the network that was asked for up to the topmost one."""
+    links: dict[str, int]
+    blocked: dict[str, int]
+
+
+def _blocked(plan: Plan, name: str) -> _Blocked | None:
+    """What is blocked among all networks that are bridged with one; None where that is not bridged."""
     declared = {item.name: item for item in plan.spec.fabrics}
     fabrics = {item.name: item for item in plan.fabrics
                if item.tiers and item.kind != "infiniband" and not is_routed(item.kind, item.role)}  # fmt: skip
-    for index, item in enumerate(plan.spec.fabrics):
-        if item.name not in fabrics:
-            continue
-        last = item.name
-        while (up := declared[last].joins) and up.fabric in fabrics and up.fabric != item.name:
-            last = up.fabric
-        domain = _domain(fabrics, declared, last)
-        links = sum(found.get(item.name, 0) for found in domain.bundles.values())
-        blocked = domain.list_blocked(_place(declared[last], fabrics[last], -1, 0)).get(item.name, 0)
-        if not blocked:
-            continue
-        tops = fabrics[item.joins.fabric if item.joins else item.name].tiers[-1]
-        yield Finding(
-            "network-blocked", "note", f"fabrics[{index}]",
-            f"{blocked} of {links} links between switches of {item.name} carry nothing: switches have links to "
-            f"{tops.count} {tops.name} switches which are no pair, and the spanning tree leaves one way open",
-            _cure(plan, catalog, fabrics, declared, item),
-        )  # fmt: skip
+    if name not in fabrics:
+        return None
+    way = list_joined([declared[item] for item in fabrics], name)
+    domain = _domain(fabrics, declared, way[-1])
+    links: dict[str, int] = {}
+    for bundle in domain.bundles.values():
+        for fabric, count in bundle.items():
+            links[fabric] = links.get(fabric, 0) + count
+    return _Blocked(way, links, domain.list_blocked(_place(declared[way[-1]], fabrics[way[-1]], -1, 0)))
 
 
 def _domain(fabrics: dict[str, FabricPlan], declared: dict[str, Declared], last: str) -> _Domain:
@@ -120,28 +141,38 @@ def _place(declared: Declared, fabric: FabricPlan, tier: int, index: int) -> _Pl
     return _Place(fabric.name, of.name, index // 2 * 2 if paired else index)
 
 
-def _cure(
-    plan: Plan, catalog: Catalog, fabrics: dict[str, FabricPlan], declared: dict[str, Declared], item: Declared
-) -> str:  # fmt: skip
-    """What leaves no link blocked, where it can be built; it is the topmost network that has to change."""
-    top = declared[item.joins.fabric] if item.joins else item
-    for settings in _CURES:
-        changed = top.model_copy(update=settings)
-        found = rebuild(plan, catalog, changed)
-        if found is None:
-            continue
-        tried = _domain(fabrics | {top.name: found}, declared | {top.name: changed}, top.name)
-        if tried.list_blocked(_place(changed, found, -1, 0)):
-            continue
+class _Cure(NamedTuple):
+    """Settings of a network with which no link is blocked, None where none of those that are known can be planned."""
+
+    settings: dict[str, Any] | None
+    had_spines: bool
+
+    def tell(self, network: str, place: str) -> str:
+        """The hint of a finding at the network ``place``."""
+        settings, of = self.settings, f" on {network}" if network != place else ""
+        if settings is None:
+            return f"neither one pair of leaves, nor one spine, nor kind: roce can be planned for {network} as it is"
         text = " and ".join(f"{key}: {value}" for key, value in settings.items() if value)
-        alone = (
-            ", which leaves no spare spine" if settings["spines"] else ", and leave spines out" if top.spines else ""
-        )
-        return f"set {text}{f' on {top.name}' * (top is not item)}{alone}"
-    return (
-        f"declare {top.name} with kind: roce, which is routed and uses every link, or with switches of which one joins "
-        "all leaves"
-    )
+        if "kind" in settings:
+            return f"set {text}{of}, which is routed and uses every link"
+        alone = ", which leaves no spare spine" if settings["spines"] else ", and leave spines out" * self.had_spines
+        return f"set {text}{of}{alone}"
+
+
+def _cure(plan: Plan, catalog: Catalog, name: str) -> _Cure:
+    """What leaves no link blocked in the plan of the spec that is so changed."""
+    index = next(index for index, item in enumerate(plan.spec.fabrics) if item.name == name)
+    declared = plan.spec.fabrics[index]
+    for settings in _CURES:
+        changed = declared.model_copy(update=settings)
+        if rebuild(plan, catalog, changed) is None:
+            continue  # much quicker than a whole plan
+        fabrics = tuple(changed if item is declared else item for item in plan.spec.fabrics)
+        found = replan(plan, catalog, plan.spec.model_copy(update={"fabrics": fabrics}))
+        blocked = _blocked(found, name) if found else None
+        if found and not (blocked and blocked.blocked):
+            return _Cure(settings, declared.spines is not None)
+    return _Cure(None, declared.spines is not None)
 
 
 CHECKS = (network_blocked,)

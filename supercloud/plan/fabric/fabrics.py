@@ -14,6 +14,7 @@ from ...topology import TopologyError, torus
 from ..cabling.parts import Parts
 from ..model import FabricPlan, PoolPlan, SwitchTier
 from ..problems import Problems
+from .joins import list_joined
 from .port_owners import check_ports_taken_once
 from .roles import adapter_of, is_routed, role_of
 from .services import Others, services_of
@@ -65,6 +66,9 @@ def _joins(spec: ClusterSpec, index: int, fabric: Fabric, problems: Problems) ->
         problems.error("fabric-joins", path, f"{fabric.name} joins itself", "name another network, or leave joins out")
     elif other is None:
         problems.unknown(path, UnknownName("fabric", fabric.joins.fabric, others))
+    elif _is_cycle(way := list_joined(spec.fabrics, fabric.name), spec):
+        problems.error("fabric-joins", path, f"{' joins '.join((*way, fabric.name))}: a cycle has no topmost network",
+                       "leave joins out at the network that is to be the topmost one")  # fmt: skip
     elif _SWITCH_KIND.get(other.kind) != _SWITCH_KIND.get(fabric.kind):
         problems.error("fabric-joins", path, f"{fabric.name} is {fabric.kind}, {other.name} is {other.kind}: no cable "
                        "joins them", "join a network of the same kind")  # fmt: skip
@@ -73,6 +77,12 @@ def _joins(spec: ClusterSpec, index: int, fabric: Fabric, problems: Problems) ->
         problems.error("fabric-joins", path, f"{routed.name} is routed ({routed.kind}, role {role_of(routed)}) and "
                        f"{bridged.name} is bridged: the VLANs of one do not cross the other",
                        "join an in-band or management network")  # fmt: skip
+
+
+def _is_cycle(way: list[str], spec: ClusterSpec) -> bool:
+    """Whether the last network of a way joins the first."""
+    last = next(item for item in spec.fabrics if item.name == way[-1])
+    return last.joins is not None and last.joins.fabric == way[0]
 
 
 def _joined_is_built(

@@ -160,6 +160,19 @@ def test_users_log_in_to_nodes_only_where_their_jobs_run(compute: BootMachine) -
     assert " ssh join " in steps
 
 
+def test_a_long_answer_of_sshd_is_read_whole(compute: BootMachine) -> None:
+    """More than a pipe holds: a reader that ends at its first line would end sshd by SIGPIPE, and count as a no."""
+    compute.fake("sshd", 'echo "UsePAM yes"; for _ in {1..9999}; do echo "acceptenv LC_ALL"; done')
+    compute.fake("pam-auth-update")
+    for folder in ("etc/pam.d", "usr/lib/x86_64-linux-gnu/security"):
+        (compute.root / folder).mkdir(parents=True)
+    pam = compute.root / "etc/pam.d/sshd"
+    pam.write_text("@include common-account\n")
+    (compute.root / "usr/lib/x86_64-linux-gnu/security/pam_slurm_adopt.so").touch()
+    done = compute.steps("ssh")
+    assert done.returncode == 0 and "pam_slurm_adopt" in pam.read_text(), done.stdout + done.stderr
+
+
 def test_sackd_signs_until_slurmd_runs(tmp_path: Path) -> None:
     """With auth/slurm a node asks for its name before its slurmd runs; sackd ends before slurmd takes its socket."""
     machine = BootMachine(tmp_path, "train-spot", plan("25.11", auth="slurm"))

@@ -34,12 +34,14 @@ CLASS = r"^[0-7]$"
 ADDRESSES = keyed(PREFIX, closed())
 PROFILED = closed(("profile",), profile={"type": "string", "pattern": PROFILE})
 
+LINK = closed(mtu=number(552, 9216), breakout=keyed(r"^[1248]x$", closed()),
+              speed={"type": "string", "pattern": r"^(1|10|25|40|50|100|200|400|800)G$"})  # fmt: skip
 INTERFACE = closed(
     type={"enum": ["swp", "eth", "loopback"]},
     description={"type": "string", "maxLength": 80},
     vrf={"type": "string"}, ipv4=closed(address=ADDRESSES, gateway=keyed(r"^\d{1,3}(\.\d{1,3}){3}$", closed()),
                                         dhcp_client=closed(("state",), state=SWITCHED)),
-    link=closed(mtu=number(552, 9216), breakout=keyed(r"^[1248]x$", closed())),
+    link=LINK,
     qos=closed(
         mapping=PROFILED, egress_scheduler=PROFILED, pfc=PROFILED, congestion_control=PROFILED,
         pfc_watchdog=closed(("state",), state=ENABLED),
@@ -113,7 +115,7 @@ BRIDGED_PORT = closed(
 )
 ADDRESS = r"^\d{1,3}(\.\d{1,3}){3}$"
 BRIDGED_INTERFACE = closed(
-    ("type",), type={"enum": ["swp", "eth", "bond", "peerlink", "sub", "svi"]},
+    link=LINK, type={"enum": ["swp", "eth", "bond", "peerlink", "sub", "svi"]},
     description={"type": "string", "maxLength": 80},
     vrf={"type": "string"}, ipv4=closed(address=ADDRESSES, gateway=keyed(ADDRESS, closed()),
                                         dhcp_client=closed(("state",), state=SWITCHED)),

@@ -25,7 +25,10 @@ name=supercloud-$SLURM_JOB_ID
 place=${TMPDIR:-/tmp}/supercloud-$(id -u)
 mkdir -m 700 "$place" 2>/dev/null || [ -O "$place" ] && [ ! -L "$place" ] || exit 74
 exec 9>"$place/$name.lock" && flock 9 || exit 74
-if ! enroot list | grep -qx "$name"; then
+if ! grep -qx "$name" <<LIST
+$(enroot list)
+LIST
+then
     case $image in
     /*) file=$image ;;
     *) file=$place/$name.sqsh && enroot import --output "$file" "docker://$image" >&2 9>&- || exit 75 ;;
@@ -67,7 +70,7 @@ def choice(job: JobSpec, home: str) -> Iterator[str]:
         yield f"if [ -e {shlex.quote(job.image + '/config.json')} ]; then"
         yield f"    container=(--container={shlex.quote(job.image)})"
     test = "elif" if job.image.startswith("/") else "if"
-    yield f"{test} srun --help 2>/dev/null | grep -q -e --container-image; then"
+    yield f"{test} [[ $(srun --help 2>/dev/null) == *--container-image* ]]; then"
     # Slurm runs its TaskProlog inside the container, and ends the task where that is not there
     yield "    prolog=$(scontrol show config | sed -n 's/^TaskProlog *= *//p')"
     yield '    [ ! -f "$prolog" ] || mounts+=,$prolog:$prolog'

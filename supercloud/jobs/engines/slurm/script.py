@@ -87,7 +87,7 @@ def _shape(job: JobSpec, placement: Placement, key: str, home: str) -> Iterator[
         yield f'export SUPERCLOUD_ARRAY_INDEX="$SLURM_ARRAY_TASK_ID" SUPERCLOUD_ARRAY_COUNT={job.array}'
         port = f"$(({port_of(key)} + SLURM_ARRAY_TASK_ID % 500))"
     yield f"export MASTER_PORT={port} NNODES={placement.nodes} LOCAL_WORLD_SIZE={job.tasks_per_node}"
-    yield 'MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
+    yield 'MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | sed -n 1p)'
     yield "export MASTER_ADDR"
     yield f"export SUPERCLOUD_EPOCH=$((${{SLURM_RESTART_COUNT:-0}} + {epoch_before(key) + 1}))"
     yield f"export SUPERCLOUD_RESULT={_path(home, f'{key}/result')}"

@@ -10,6 +10,7 @@ from ....plan.network.vlans import PEER_VLAN
 from ....primitives.bundle import File
 from ....primitives.templates import fill
 from ..head import head, release_head
+from ..sonic_ports import speed_of
 
 __all__ = ["eos", "linux", "nvue", "sonic"]
 
@@ -53,7 +54,7 @@ def sonic(view: BridgeSwitch, network: Bridged) -> Files:
     for trunk in view.trunks:
         name = f"PortChannel{trunk.number}" if trunk.number else trunk.ports[0]
         for port in trunk.ports:
-            tables["PORT"][port] = {"description": trunk.description, "admin_status": "up"}
+            tables["PORT"][port] = {"description": trunk.description, "admin_status": "up"} | speed_of(trunk.speed)
             if trunk.number:
                 tables["PORTCHANNEL_MEMBER"][f"{name}|{port}"] = {}
         if trunk.number:

@@ -14,6 +14,7 @@ from ....plan.network.model import Lossless, SwitchRun, Underlay
 from ....primitives.bundle import File
 from ....primitives.templates import fill
 from ..head import head
+from ..sonic_ports import speed_of
 from .frr import routing
 from .switches import SwitchView
 
@@ -27,7 +28,7 @@ def own(view: SwitchView, underlay: Underlay) -> dict[str, File | str]:
     interfaces: dict[str, dict[str, str]] = {}
     ports: dict[str, dict[str, str]] = {}
     for node in view.nodes:
-        ports[node.port] = {"description": f"{node.node} nic {node.nic}"}
+        ports[node.port] = {"description": f"{node.node} nic {node.nic}"} | speed_of(node.speed)
         interfaces[node.port] = {}
         interfaces[f"{node.port}|{node.address}/31"] = {}
     for peer in view.peers:
@@ -55,7 +56,9 @@ def own(view: SwitchView, underlay: Underlay) -> dict[str, File | str]:
     }  # fmt: skip
     if view.breakouts:
         speed = underlay.speed.to("Gb/s") * view.run.parts
-        text = fill("roce/sonic-breakout.sh.j2", head=head(view.name, "#"), cages=view.breakouts, speed=speed)
+        slower = {node.port: speed_of(node.speed)["speed"] for node in view.nodes if node.speed}
+        text = fill("roce/sonic-breakout.sh.j2", head=head(view.name, "#"), cages=view.breakouts, speed=speed,
+                    slower=slower)  # fmt: skip
         files[f"{view.name}/breakout.sh"] = File(text, executable=True)
     return files
 

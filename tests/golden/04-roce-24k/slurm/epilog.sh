@@ -14,8 +14,9 @@ job=${SLURM_JOB_ID:?} user=${SLURM_JOB_UID:?}
 # Whether a process is in a cgroup that slurmd made for a job: slurmstepd.scope/job_N (version 2) or slurm/uid_N/job_N
 # (version 1; slurm_NODE where several slurmd share a host). Users may make cgroups of any name, but only below user.slice.
 in_a_job() {
-    grep -v ':/user\.slice/' "/proc/$1/cgroup" 2>/dev/null |
-        grep -qE '[:/]([^/]*_)?slurmstepd\.scope/job_[0-9]+(/|$)|:/(.*/)?slurm(_[^/]+)?/uid_[0-9]+/job_[0-9]+(/|$)'
+    local groups
+    groups=$(grep -v ':/user\.slice/' "/proc/$1/cgroup" 2>/dev/null)
+    grep -qE '[:/]([^/]*_)?slurmstepd\.scope/job_[0-9]+(/|$)|:/(.*/)?slurm(_[^/]+)?/uid_[0-9]+/job_[0-9]+(/|$)' <<<"$groups"
 }
 
 # Processes of the user on this host that belong to no job. slurmstepd ends those of a job, of this or another, itself.
@@ -28,12 +29,10 @@ leftovers() {
 }
 
 other_jobs() {
-    squeue -h -o %A -u "$user" -w "${SLURMD_NODENAME:-$(hostname -s)}" | grep -qvx "$job"
-    case "${PIPESTATUS[*]}" in
-    "0 0") return 0 ;;
-    "0 1") return 1 ;;
-    *) return 0 ;;   # the controller does not answer: better leave a process than end one that may stay
-    esac
+    local jobs
+    # the controller does not answer: better leave a process than end one that may stay
+    jobs=$(squeue -h -o %A -u "$user" -w "${SLURMD_NODENAME:-$(hostname -s)}") || return 0
+    [ -n "$jobs" ] && grep -qvx "$job" <<<"$jobs"
 }
 
 end() {

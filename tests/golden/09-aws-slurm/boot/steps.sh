@@ -325,13 +325,16 @@ step_devices() { # an instance that lacks an accelerator must not join
 
 step_ssh() { # users reach a node only where a job of theirs runs; without the module for that, only who may become root does
     local module='' directory before pam=$root/etc/pam.d/sshd conf=$root/etc/ssh/sshd_config.d/00-supercloud.conf setting
+    local settings
     command -v sshd >/dev/null || { log "this image has no sshd"; return; }
     mkdir -p "$root/run/sshd"   # sshd -T needs it, and sshd may not have started yet
     before=$(cat "$conf" 2>/dev/null || true)
     for directory in "$root"/{lib,lib64,usr/lib,usr/lib64}/{,*-linux-gnu/}security; do
         [ ! -e "$directory/pam_slurm_adopt.so" ] || module=$directory/pam_slurm_adopt.so
     done
-    if [ -n "$module" ] && [ -e "$pam" ] && sshd -T 2>/dev/null | grep -qix 'usepam yes'; then
+    # read whole before it is matched: with pipefail, a command that `grep -q` leaves behind fails
+    settings=$(sshd -T 2>/dev/null) || settings=''
+    if [ -n "$module" ] && [ -e "$pam" ] && grep -qix 'usepam yes' <<<"$settings"; then
         log "sshd asks $module"
         # pam_systemd takes processes out of the job again
         if command -v pam-auth-update >/dev/null; then pam-auth-update --package --remove systemd || die "pam_systemd cannot be removed"; fi
@@ -356,9 +359,9 @@ step_ssh() { # users reach a node only where a job of theirs runs; without the m
 asked() { SLURM_CONF=$root/opt/supercloud/slurm/slurm.conf scontrol "$@"; }
 
 own_name() { # the node that the controller says has this instance's address
-    { asked -o show nodes 2>/dev/null || true; } | awk -v mine="NodeAddr=${own[address]}" '
+    awk -v mine="NodeAddr=${own[address]}" '
         / State=[^ ]*POWER(ED|ING)_DOWN/ { next }
-        { for (word = 2; word <= NF; word++) if ($word == mine) { sub("NodeName=", "", $1); print $1; exit } }'
+        { for (word = 2; word <= NF; word++) if ($word == mine) { sub("NodeName=", "", $1); print $1; exit } }' < <(asked -o show nodes 2>/dev/null)
 }
 
 step_join() { # wait for a name, then slurmd as a dynamic node under it
@@ -426,9 +429,11 @@ step_place() { # where the node is: Slurm's own topology in releases that can be
 }
 
 step_control() { # the controller
+    local answer
     service slurmctld
     attempt 60 scontrol ping || die "slurmctld does not answer"
-    scontrol ping | grep -qw "$HOST.*UP" || die "slurmctld of $HOST is not up: $(scontrol ping | tr '\n' ' ')"
+    answer=$(scontrol ping) || true
+    grep -qw "$HOST.*UP" <<<"$answer" || die "slurmctld of $HOST is not up: ${answer//$'\n'/ }"
 }
 
 step_scaler() { # what gives names to instances and sizes to groups, for as long as the machine lives
@@ -452,9 +457,9 @@ UNIT
 }
 
 known_nodes() {
-    local range
+    local range answer
     while read -r range; do
-        scontrol -o show node "$range" | grep -q State= || return 1
+        answer=$(scontrol -o show node "$range") && [[ $answer == *State=* ]] || return 1
     done < <(sed -n 's/^NodeName=\([^ ]*\).*/\1/p' "$etc/cloud-nodes.conf")
 }
 

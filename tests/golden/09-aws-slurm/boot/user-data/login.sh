@@ -36,7 +36,7 @@ STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
 USERS='@{role_users}'
 TENANTS='yes'
-DIGEST=416204a4b22f2cf5693af18f820902cad785fc2b120589d2e9ad9b2b93719597
+DIGEST=8488cf0fde729bad6056aacca46d2db90da0f86fad22da4836176d1dcefdd913
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
@@ -120,8 +120,8 @@ cloud_refused() { # GROUP SINCE
     name=$(cloud_group "$1" AutoScalingGroupName) && [ -n "$name" ] || return 1
     aws autoscaling describe-scaling-activities --region "$REGION" --auto-scaling-group-name "$name" --max-items 20 --output text \
         --query "Activities[?StatusCode=='Failed'].[StartTime,StatusMessage]" | while IFS=$'\t' read -r began message; do
-        [[ $message =~ [Cc]apacity|LimitExceeded|Unsupported ]] && [ "$(date -d "$began" +%s)" -ge "$2" ] && echo "$message" && break
-    done | grep .
+        if [[ $message =~ [Cc]apacity|LimitExceeded|Unsupported ]] && [ "$(date -d "$began" +%s)" -ge "$2" ]; then echo "$message"; fi
+    done | sed -n 1p | grep .
 }
 cloud_terminate() { # GROUP INSTANCE: the group shrinks with it, so nothing takes its place; where it has its least, a new one does
     local said end=(aws autoscaling terminate-instance-in-auto-scaling-group --region "$REGION" --instance-id "$2")

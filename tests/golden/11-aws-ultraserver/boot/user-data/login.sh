@@ -36,7 +36,7 @@ STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
 USERS='@{role_users}'
 TENANTS='no'
-DIGEST=15a284d1c4daf4ae1ee872195769a288a1658025cee0c881b01ebcd2e8908b6c
+DIGEST=7dce81948ef7aaced37cda836ee1500e06adc8fae89827051763839372ff61dc
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
@@ -120,8 +120,8 @@ cloud_refused() { # GROUP SINCE
     name=$(cloud_group "$1" AutoScalingGroupName) && [ -n "$name" ] || return 1
     aws autoscaling describe-scaling-activities --region "$REGION" --auto-scaling-group-name "$name" --max-items 20 --output text \
         --query "Activities[?StatusCode=='Failed'].[StartTime,StatusMessage]" | while IFS=$'\t' read -r began message; do
-        [[ $message =~ [Cc]apacity|LimitExceeded|Unsupported ]] && [ "$(date -d "$began" +%s)" -ge "$2" ] && echo "$message" && break
-    done | grep .
+        if [[ $message =~ [Cc]apacity|LimitExceeded|Unsupported ]] && [ "$(date -d "$began" +%s)" -ge "$2" ]; then echo "$message"; fi
+    done | sed -n 1p | grep .
 }
 cloud_terminate() { # GROUP INSTANCE: the group shrinks with it, so nothing takes its place; where it has its least, a new one does
     local said end=(aws autoscaling terminate-instance-in-auto-scaling-group --region "$REGION" --instance-id "$2")
