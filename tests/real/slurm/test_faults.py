@@ -184,11 +184,16 @@ def test_a_job_that_comes_before_the_check_is_not_started_without_its_accelerato
     lab: Lab,
 ) -> None:
     bad = "train-0004"
-    # the checks of slurmd look at idle nodes; this one is busy when it breaks
+    # the node breaks after slurmd's last check of it, as if the next were an hour away: only the prolog looks
+    check = f"/lab/node/{bad}/etc/health-check.sh"
+    good = lab.get(check)
+    lab.put(f"{check}.whole", good, 0o755)
+    lab.put(check, '#!/bin/sh\n[ "$1" != quick ] || exec "$0.whole" quick\n', 0o755)
     busy = sbatch(lab, "-A", "llm", "-w", bad, "-n1", "-c1", "--mem=1G", "--wrap", "sleep 600")
     lab.wait_for(f"job {busy} has begun", lambda: bad in asleep(lab))
     in_slurmd(lab, bad, LOSE_A_DEVICE)
     number = sbatch(lab, "-A", "llm", "--requeue", "-w", bad, "--gpus-per-node=1", "--wrap", "true")
     lab.wait_for("the job is put back", lambda: job(lab, number)["Restarts"] == "1")
     assert reason(lab, bad) == "health-check: 7 of 8 accelerators: no /dev/nvidia7"
+    lab.put(check, good, 0o755)
     in_slurmd(lab, bad, MEND)
