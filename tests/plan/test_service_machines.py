@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import re
 from typing import Any
 
 import pytest
+import yaml
 from plan.test_resolve import planned, train
 
 from supercloud.errors import Finding
+from supercloud.plan.model import Plan
+from supercloud.targets import render
 
 
 def found(scheduler: dict[str, Any], **changes: Any) -> list[Finding]:
@@ -39,3 +45,48 @@ def test_controllers_with_a_machine_or_without_racks_get_none(
     scheduler: dict[str, Any], changes: dict[str, Any]
 ) -> None:
     assert found(scheduler, **changes) == []
+
+
+MANAGEMENT = {"name": "management", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn2201"}
+IN_BAND = {"name": "in-band", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn4600c"}
+LOGIN = {"machines": [{"name": "login", "machine": "management-server", "count": 2}], "rack": {"type": "eia-48u"}}
+
+
+def with_networks(*fabrics: dict[str, Any], **changes: Any) -> Plan:
+    pool = train("dgx-h100", 8)[0] | {"fabrics": [item["name"] for item in fabrics]}
+    return planned(pools=[pool], fabrics=list(fabrics), **({"facility": LOGIN} | changes))
+
+
+def unjoined(plan: Plan) -> list[Finding]:
+    return [item for item in plan.findings if item.check == "service-networks"]
+
+
+@pytest.mark.parametrize("fabrics", [[MANAGEMENT], [IN_BAND, MANAGEMENT]])
+def test_racked_machines_are_cabled_to_the_management_network(fabrics: list[dict[str, Any]]) -> None:
+    plan = with_networks(*fabrics)
+    rows = csv.DictReader(io.StringIO(render(plan, "cabling")["management.csv"]))
+    assert {"login-01", "login-02"} <= {row["a_device"] for row in rows}
+    bill = list(csv.DictReader(io.StringIO(render(plan, "bom")["bom.csv"])))
+    assert [row["count"] for row in bill if "(login)" in row["item"]] == ["2"]
+
+
+def test_machines_on_no_in_band_network_are_named_with_what_to_write() -> None:
+    (alone,) = unjoined(with_networks(MANAGEMENT))
+    assert alone.path == "facility.machines[0]" and alone.problem.startswith("login hangs on no in-band network")
+    assert "declare a fabric with role: in-band" in alone.hint
+    (found,) = unjoined(with_networks(IN_BAND, MANAGEMENT))
+    entry = re.fullmatch(r"write (\{.*\}) in the services of in-band", found.hint)
+    assert entry
+    declared = yaml.safe_load(entry[1])
+    assert declared == {"name": "login", "count": 2, "links": 2}
+    assert unjoined(with_networks(IN_BAND | {"services": [declared]}, MANAGEMENT)) == []
+    (few,) = unjoined(with_networks(IN_BAND | {"services": [declared | {"count": 1}]}, MANAGEMENT))
+    assert few.problem.startswith("1 of the 2 machines of login hang on no in-band network")
+
+
+def test_machines_of_scheduler_hosts_are_cabled_without_an_in_band_network() -> None:
+    scheduler = {"kind": "slurm", "version": "25.11", "controllers": [{"name": "ctl-01"}],
+                 "machine": "management-server"}  # fmt: skip
+    plan = with_networks(MANAGEMENT, scheduler=scheduler, facility={"rack": {"type": "eia-48u"}})
+    assert "ctl-01" in render(plan, "cabling")["management.csv"]
+    assert [item.path for item in unjoined(plan)] == ["scheduler.machine"]
