@@ -26,7 +26,7 @@ class Others:
 
     servers: tuple[ServerGroup, ...] = ()
     pdus: int = 0
-    """Rack distribution units that are managed."""
+    """Distribution units of all racks."""
     rack_nodes: int | None = None
     """Nodes of a rack, where racks are known."""
     joining: tuple[tuple[str, int], ...] = ()

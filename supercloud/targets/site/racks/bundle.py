@@ -81,16 +81,17 @@ def _circuits(plan: Plan, things: Things) -> Iterable[Sequence[object]]:
     """One line a distribution unit, its load an even part of the rack's, and that after the loss of another feed."""
     groups = plan.facility.racks if plan.facility else ()
     for rack in plan.layout.racks if plan.layout else ():
-        circuits = groups[rack.group].circuits if rack.group >= 0 else None
-        if circuits is None:
+        group = groups[rack.group] if rack.group >= 0 else None
+        if group is None or group.circuits is None:
             continue
+        circuits = group.circuits
         item = next(item for item in rack.items if item.what == "pdu")
         left = circuits.count - circuits.lost
         share = _kw(Power.of_base(rack.power.base / circuits.count))
         after = _kw(Power.of_base(rack.power.base / left)) if left else ""
         for index in range(circuits.count):
             feed = chr(ord("A") + index % circuits.feeds) if circuits.feeds <= 26 else index % circuits.feeds + 1
-            yield (rack.name, things.name(item, index), item.of, feed, _kw(circuits.each), share, after)
+            yield (rack.name, things.name(item, index), group.pdu, feed, _kw(circuits.each), share, after)
 
 
 def _zones(plan: Plan) -> Iterable[Sequence[object]]:
