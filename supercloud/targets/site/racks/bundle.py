@@ -55,8 +55,9 @@ def _racks(plan: Plan) -> Iterable[Sequence[object]]:
         used = sum(item.count * item.height for item in rack.items if item.unit)
         kind = rack.rack.name if rack.rack else ""
         whole = rack.group >= 0 and rack.power == groups[rack.group].power
+        left = limit - rack.power if limit and not rack.power_is_least else None
         yield (rack.name, rack.row + 1, rack.column + 1, rack.kind, kind, rack.units, used,
-               *_draw(rack.power, rack.power_is_least), weight if whole else "", _kw(limit - rack.power if limit and not rack.power_is_least else None),
+               *_draw(rack.power, rack.power_is_least), weight if whole else "", _kw(left),
                "" if rack.zone is None else rack.zone + 1)  # fmt: skip
 
 
