@@ -13,6 +13,7 @@ from plan.test_resolve import planned, train
 
 from supercloud.errors import Finding
 from supercloud.plan.model import Plan
+from supercloud.plan.open_points import describe_open
 from supercloud.targets import render
 
 
@@ -90,3 +91,36 @@ def test_machines_of_scheduler_hosts_are_cabled_without_an_in_band_network() -> 
     plan = with_networks(MANAGEMENT, scheduler=scheduler, facility={"rack": {"type": "eia-48u"}})
     assert "ctl-01" in render(plan, "cabling")["management.csv"]
     assert [item.path for item in unjoined(plan)] == ["scheduler.machine"]
+
+
+COMPUTE = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700",
+           "manager": {"links": 2}}  # fmt: skip
+
+
+def test_hosts_of_the_subnet_manager_that_stand_in_no_rack_are_named_with_what_to_write() -> None:
+    plan = with_networks(COMPUTE, MANAGEMENT, facility={"rack": {"type": "eia-48u"}})
+    (note,) = [item for item in plan.findings if item.check == "service-racks"]
+    assert note.path == "fabrics[0].manager" and note.problem.startswith(
+        "compute-manager (2 machines) stand in no rack"
+    )
+    assert describe_open(plan) == (
+        "2 service machines in no rack; 4 links have no cable length, so that kinds which depend on it are open: set "
+        "facility.machines"
+    )
+    entry = re.fullmatch(r"write (\{.*\}) in facility.machines .*", note.hint)
+    assert entry
+    written = yaml.safe_load(entry[1]) | {"machine": "nvidia-ufm-appliance"}
+    cured = with_networks(COMPUTE, MANAGEMENT, facility={"rack": {"type": "eia-48u"}, "machines": [written]})
+    assert not {item.check for item in cured.findings} & {"service-racks", "service-networks"}
+    assert describe_open(cured) == ""
+    assert "compute-manager-02" in render(cured, "racks")["contents.csv"]
+    few = with_networks(COMPUTE, facility={"rack": {"type": "eia-48u"}, "machines": [written | {"count": 1}]})
+    (note,) = [item for item in few.findings if item.check == "service-racks"]
+    assert note.problem.startswith("1 of the 2 machines of compute-manager stands in no rack")
+    assert "count: 2" in note.hint and "1 link has no cable length" in note.problem
+
+
+def test_machines_that_others_bring_need_no_rack_of_ours() -> None:
+    service = {"name": "appliance", "count": 2, "ours": False}
+    plan = with_networks(IN_BAND | {"services": [service]}, facility={"rack": {"type": "eia-48u"}})
+    assert not [item for item in plan.findings if item.check == "service-racks"] and describe_open(plan) == ""

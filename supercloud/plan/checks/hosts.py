@@ -13,6 +13,7 @@ from ...spec.facility import ServiceMachines
 from ..fabric.roles import adapter_of
 from ..kubernetes.networks import cluster_networks
 from ..model import HostPlan, Plan
+from ..unracked import find_unracked
 
 __all__ = ["CHECKS"]
 
@@ -55,6 +56,24 @@ def service_machines(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         yield Finding(
             "service-machines", "note", lacking[0][0], f"{count} no rack, no power and no port in this plan",
             "set scheduler.machine and number the hosts (such as ctl-01), or name them after facility.machines",
+        )  # fmt: skip
+
+
+def service_racks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Machines on networks, subnet managers among them, that racks have no place for, though there are racks."""
+    if plan.facility is None or not plan.facility.racks:
+        return
+    for item in find_unracked(plan):
+        many = item.count > 1
+        few = f"{item.count} of the {item.wanted} machines of {item.name}" if item.count < item.wanted else (
+            f"{item.name} ({item.count} machine{'s' * many})")  # fmt: skip
+        machine = item.product if item.product in catalog.names("machines") else "…"
+        more = "" if machine != "…" else " (machine: see supercloud catalog machines)"
+        yield Finding(
+            "service-racks", "note", item.path,
+            f"{few} {'stand' if many else 'stands'} in no rack: {'their' if many else 'its'} power is in no sum, and "
+            f"{item.links} link{'s have' if item.links > 1 else ' has'} no cable length",
+            f"write {{name: {item.name}, machine: {machine}, count: {item.wanted}}} in facility.machines{more}",
         )  # fmt: skip
 
 
@@ -137,4 +156,4 @@ def kubernetes_endpoint(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                           f"choose an address in {network}, or set network.management to theirs")  # fmt: skip
 
 
-CHECKS = (service_hosts, service_machines, service_networks, kubernetes_endpoint)
+CHECKS = (service_hosts, service_machines, service_racks, service_networks, kubernetes_endpoint)
