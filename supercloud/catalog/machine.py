@@ -58,7 +58,7 @@ class Adapter(Part):
     ports: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._/:#-]{0,63}$")], ...] = ()
     """Names on the machine's back in link order; empty means that they were not sourced: ports have numbers."""
     cage: Text | None = None
-    """Form of the cages the links leave through: osfp, qsfp112, rj45 …"""
+    """Form of the cages the links leave through: osfp (modules of two links), osfp-single, qsfp112, rj45 …"""
     cage_links: Count = 1
     """Links of one cage."""
     same_ports: FactName | None = None

@@ -7,6 +7,7 @@ from .fabric.model import FabricPlan
 from .facility.model import FacilityPlan
 from .model import Plan, PoolPlan
 from .storage.model import ServerGroup
+from .unracked import find_unracked
 
 __all__ = ["describe_open"]
 
@@ -15,10 +16,17 @@ def describe_open(plan: Plan) -> str:
     """What stands in no rack and which cables have no length for that, in one line; empty where nothing is open."""
     if plan.facility is None:
         return ""
-    things = [*_loose_nodes(plan.pools, plan.facility), *_loose_boxes(plan.fabrics, plan.servers, plan.facility)]
+    unracked = find_unracked(plan)
+    boxes = _loose_boxes(plan.fabrics, plan.servers, plan.facility)
+    nodes = _loose_nodes(plan.pools, plan.facility)
+    links = sum(item.links for item in unracked)
+    if nodes or boxes:
+        links = count_cables(plan, [fabric for fabric in plan.fabrics if fabric.tiers]).links
+    if unracked:
+        boxes["service machine"] = boxes.get("service machine", 0) + sum(item.count for item in unracked)
+    things = [*nodes, *(f"{count} {what}{_plural(what) * (count > 1)}" for what, count in boxes.items())]
     if not things:
         return ""
-    links = count_cables(plan, [fabric for fabric in plan.fabrics if fabric.tiers]).links
     lengths = f"; {links} links have no cable length, so that kinds which depend on it are open" if links else ""
     return f"{_list(things)} in no rack{lengths}: set {_cures(plan, plan.facility)}"
 
@@ -33,7 +41,10 @@ def _loose_nodes(pools: tuple[PoolPlan, ...], hall: FacilityPlan) -> list[str]:
     return [f"{count} node{'s' * (count > 1)}"] if count else []
 
 
-def _loose_boxes(fabrics: tuple[FabricPlan, ...], servers: tuple[ServerGroup, ...], hall: FacilityPlan) -> list[str]:
+def _loose_boxes(
+    fabrics: tuple[FabricPlan, ...], servers: tuple[ServerGroup, ...], hall: FacilityPlan
+) -> dict[str, int]:
+    """What of the plan's own machines and switches stands in no rack, and how many."""
     kinds = {group.kind for group in hall.racks}
     above = {name for group in hall.racks for name in group.top}
     switches = sum(
@@ -44,7 +55,7 @@ def _loose_boxes(fabrics: tuple[FabricPlan, ...], servers: tuple[ServerGroup, ..
     stores = sum(group.count for group in servers)
     counts = {"switch": 0 if "network" in kinds else switches, "service machine": 0 if "network" in kinds else machines,
               "storage server": 0 if "storage" in kinds else stores}  # fmt: skip
-    return [f"{count} {what}{_plural(what) * (count > 1)}" for what, count in counts.items() if count]
+    return {what: count for what, count in counts.items() if count}
 
 
 def _plural(what: str) -> str:
@@ -66,6 +77,8 @@ def _cures(plan: Plan, hall: FacilityPlan) -> str:
             found.append("facility.management.type")
         elif rack or not any(item.startswith("facility.rack") for item in found):
             found.append("facility.rack")
+    if find_unracked(plan):
+        found.append("facility.machines")
     return _list(list(dict.fromkeys(found)))
 
 

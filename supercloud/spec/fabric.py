@@ -103,7 +103,8 @@ class Manager(Model):
     speed: DataRate | None = None
     """Of a link; empty means the fabric's. With half of it two links share a leaf port through a splitter."""
     cage: Text | None = None
-    """Form of the cages its links leave through: osfp, qsfp112, rj45 …; empty means that no cable can be chosen."""
+    """Form of the cages its links leave through: osfp (modules of two links), osfp-single, qsfp112, rj45 …; empty means
+    that no cable can be chosen."""
     cable: Text | None = None
     """Cable of the catalog its links come over; empty means the simplest that reaches."""
     pack: Flag = False
@@ -127,7 +128,8 @@ class Service(Model):
     speed: DataRate | None = None
     """Of a link; empty means the fabric's. With half of it two links share a leaf port through a splitter."""
     cage: Text | None = None
-    """Form of the cages its links leave through: osfp, qsfp112, rj45 …; empty means that no cable can be chosen."""
+    """Form of the cages its links leave through: osfp (modules of two links), osfp-single, qsfp112, rj45 …; empty means
+    that no cable can be chosen."""
     cable: Text | None = None
     """Cable of the catalog its links come over; empty means the simplest that reaches."""
     pack: Flag = False

@@ -47,7 +47,7 @@ class RackChoice(Model):
 
 
 class ManagementRacks(Model):
-    """Racks for switches and service machines."""
+    """Racks for switches and service machines; type and distribution units are also those of storage servers' racks."""
 
     racks: MachineCount | None = None
     """How many; empty means as few as hold them by units and power."""

@@ -165,7 +165,8 @@ def _expect(plan: Any, check: str, level: str, said: str, advice: str) -> None:
 
 def test_a_good_hall_says_nothing(tmp_path: Path) -> None:
     plan = hall(
-        tmp_path, rack=DGX | {"pdus": 3}, cooling={"kind": "rear-door", "supply": "20 °C"}, reach="100 m",
+        tmp_path, rack=DGX | {"pdus": 3, "pdu": "raritan-px3-5878i2r"}, reach="100 m",
+        management={"pdu": "raritan-px3-5747v"}, cooling={"kind": "rear-door", "supply": "20 °C"},
         power={"budget": "2 MW", "feeds": 3, "redundancy": "3N/2", "feed": "700 kW", "row": "1 MW", "voltage": "415 V",
                "circuit": "60 A", "swing": 0.5, "swing_limit": "1 MW"},
     )  # fmt: skip

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import re
 from typing import Any
 
 import pytest
+import yaml
 from plan.test_resolve import planned, train
 
 from supercloud.errors import Finding
+from supercloud.plan.model import Plan
+from supercloud.plan.open_points import describe_open
+from supercloud.targets import render
 
 
 def found(scheduler: dict[str, Any], **changes: Any) -> list[Finding]:
@@ -39,3 +46,81 @@ def test_controllers_with_a_machine_or_without_racks_get_none(
     scheduler: dict[str, Any], changes: dict[str, Any]
 ) -> None:
     assert found(scheduler, **changes) == []
+
+
+MANAGEMENT = {"name": "management", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn2201"}
+IN_BAND = {"name": "in-band", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn4600c"}
+LOGIN = {"machines": [{"name": "login", "machine": "management-server", "count": 2}], "rack": {"type": "eia-48u"}}
+
+
+def with_networks(*fabrics: dict[str, Any], **changes: Any) -> Plan:
+    pool = train("dgx-h100", 8)[0] | {"fabrics": [item["name"] for item in fabrics]}
+    return planned(pools=[pool], fabrics=list(fabrics), **({"facility": LOGIN} | changes))
+
+
+def unjoined(plan: Plan) -> list[Finding]:
+    return [item for item in plan.findings if item.check == "service-networks"]
+
+
+@pytest.mark.parametrize("fabrics", [[MANAGEMENT], [IN_BAND, MANAGEMENT]])
+def test_racked_machines_are_cabled_to_the_management_network(fabrics: list[dict[str, Any]]) -> None:
+    plan = with_networks(*fabrics)
+    rows = csv.DictReader(io.StringIO(render(plan, "cabling")["management.csv"]))
+    assert {"login-01", "login-02"} <= {row["a_device"] for row in rows}
+    bill = list(csv.DictReader(io.StringIO(render(plan, "bom")["bom.csv"])))
+    assert [row["count"] for row in bill if "(login)" in row["item"]] == ["2"]
+
+
+def test_machines_on_no_in_band_network_are_named_with_what_to_write() -> None:
+    (alone,) = unjoined(with_networks(MANAGEMENT))
+    assert alone.path == "facility.machines[0]" and alone.problem.startswith("login hangs on no in-band network")
+    assert "declare a fabric with role: in-band" in alone.hint
+    (found,) = unjoined(with_networks(IN_BAND, MANAGEMENT))
+    entry = re.fullmatch(r"write (\{.*\}) in the services of in-band", found.hint)
+    assert entry
+    declared = yaml.safe_load(entry[1])
+    assert declared == {"name": "login", "count": 2, "links": 2}
+    assert unjoined(with_networks(IN_BAND | {"services": [declared]}, MANAGEMENT)) == []
+    (few,) = unjoined(with_networks(IN_BAND | {"services": [declared | {"count": 1}]}, MANAGEMENT))
+    assert few.problem.startswith("1 of the 2 machines of login hang on no in-band network")
+
+
+def test_machines_of_scheduler_hosts_are_cabled_without_an_in_band_network() -> None:
+    scheduler = {"kind": "slurm", "version": "25.11", "controllers": [{"name": "ctl-01"}],
+                 "machine": "management-server"}  # fmt: skip
+    plan = with_networks(MANAGEMENT, scheduler=scheduler, facility={"rack": {"type": "eia-48u"}})
+    assert "ctl-01" in render(plan, "cabling")["management.csv"]
+    assert [item.path for item in unjoined(plan)] == ["scheduler.machine"]
+
+
+COMPUTE = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700",
+           "manager": {"links": 2}}  # fmt: skip
+
+
+def test_hosts_of_the_subnet_manager_that_stand_in_no_rack_are_named_with_what_to_write() -> None:
+    plan = with_networks(COMPUTE, MANAGEMENT, facility={"rack": {"type": "eia-48u"}})
+    (note,) = [item for item in plan.findings if item.check == "service-racks"]
+    assert note.path == "fabrics[0].manager" and note.problem.startswith(
+        "compute-manager (2 machines) stand in no rack"
+    )
+    assert describe_open(plan) == (
+        "2 service machines in no rack; 4 links have no cable length, so that kinds which depend on it are open: set "
+        "facility.machines"
+    )
+    entry = re.fullmatch(r"write (\{.*\}) in facility.machines .*", note.hint)
+    assert entry
+    written = yaml.safe_load(entry[1]) | {"machine": "nvidia-ufm-appliance"}
+    cured = with_networks(COMPUTE, MANAGEMENT, facility={"rack": {"type": "eia-48u"}, "machines": [written]})
+    assert not {item.check for item in cured.findings} & {"service-racks", "service-networks"}
+    assert describe_open(cured) == ""
+    assert "compute-manager-02" in render(cured, "racks")["contents.csv"]
+    few = with_networks(COMPUTE, facility={"rack": {"type": "eia-48u"}, "machines": [written | {"count": 1}]})
+    (note,) = [item for item in few.findings if item.check == "service-racks"]
+    assert note.problem.startswith("1 of the 2 machines of compute-manager stands in no rack")
+    assert "count: 2" in note.hint and "1 link has no cable length" in note.problem
+
+
+def test_machines_that_others_bring_need_no_rack_of_ours() -> None:
+    service = {"name": "appliance", "count": 2, "ours": False}
+    plan = with_networks(IN_BAND | {"services": [service]}, facility={"rack": {"type": "eia-48u"}})
+    assert not [item for item in plan.findings if item.check == "service-racks"] and describe_open(plan) == ""

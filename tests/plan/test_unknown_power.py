@@ -68,6 +68,7 @@ def test_racks_of_switches_of_unknown_power_have_no_headroom() -> None:
     assert group.kw_at_least and group.headroom_kw is None and published.headroom_kw is None
     listed = list(csv.DictReader(io.StringIO(render(plan, "racks")["racks.csv"])))
     assert {row["headroom_kw"] for row in listed if row["kind"] == "network"} == {""}
+    assert {(row["kw"], row["at_least"]) for row in listed if row["kind"] == "network"} == {("", "yes")}
     cells = re.findall(r">([^<>]+)<", racks(plan).split("switches, services")[1])
     assert "0 kW" not in cells and cells.count("not known") == 2 and "power not known" in row_plan(plan).alone()
     assert "not known" in power(plan).split("headroom of the hall")[1]
@@ -81,3 +82,16 @@ def test_racks_with_a_part_of_unknown_power_draw_at_least_the_rest(tmp_path: Pat
                 fabrics=[QM9700], machines=machines, rack={"type": "eia-48u"})  # fmt: skip
     shared = next(text for what, name, text in rows(plan) if (what, name) == ("racks", "network"))
     assert "at least 1.72 kW" in shared
+
+
+def test_files_of_racks_mark_numbers_that_are_lower_bounds(tmp_path: Path) -> None:
+    plan = hall(tmp_path, pools=[{"name": "a", "machine": "dgx-h100", "nodes": 4, "fabrics": ["compute"]}],
+                fabrics=[QM9700], machines=[{"name": "login", "machine": CPU, "count": 2}], rack={"type": "eia-48u"},
+                power={"circuit": "32 A", "voltage": "400 V"})  # fmt: skip
+    files = render(plan, "racks")
+    for name, key in (("racks.csv", "kw"), ("circuits.csv", "load_kw"), ("rows.csv", "kw")):
+        listed = list(csv.DictReader(io.StringIO(files[name])))
+        assert all(row[key] for row in listed) and listed[-1].keys() >= {"at_least"}
+        shared = {row["rack"] for row in csv.DictReader(io.StringIO(files["contents.csv"])) if row["what"] == "server"}
+        for row in listed:
+            assert (row["at_least"] == "yes") == (name == "rows.csv" or row["rack"] in shared), (name, row)

@@ -9,8 +9,11 @@ from ...catalog import Catalog
 from ...errors import Finding
 from ...primitives.addresses import AddressRun
 from ...primitives.nodes import HostRange
+from ...spec.facility import ServiceMachines
+from ..fabric.roles import adapter_of
 from ..kubernetes.networks import cluster_networks
 from ..model import HostPlan, Plan
+from ..unracked import find_unracked
 
 __all__ = ["CHECKS"]
 
@@ -56,6 +59,63 @@ def service_machines(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         )  # fmt: skip
 
 
+def service_racks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Machines on networks, subnet managers among them, that racks have no place for, though there are racks."""
+    if plan.facility is None or not plan.facility.racks:
+        return
+    for item in find_unracked(plan):
+        many = item.count > 1
+        few = f"{item.count} of the {item.wanted} machines of {item.name}" if item.count < item.wanted else (
+            f"{item.name} ({item.count} machine{'s' * many})")  # fmt: skip
+        machine = item.product if item.product in catalog.names("machines") else "…"
+        more = "" if machine != "…" else " (machine: see supercloud catalog machines)"
+        yield Finding(
+            "service-racks", "note", item.path,
+            f"{few} {'stand' if many else 'stands'} in no rack: {'their' if many else 'its'} power is in no sum, and "
+            f"{item.links} link{'s have' if item.links > 1 else ' has'} no cable length",
+            f"write {{name: {item.name}, machine: {machine}, count: {item.wanted}}} in facility.machines{more}",
+        )  # fmt: skip
+
+
+def service_networks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Machines of facility.machines that have a port on the management network at most."""
+    if plan.site.kind != "onprem" or not any(fabric.tiers for fabric in plan.fabrics):
+        return
+    joined: dict[str, int] = {}
+    for fabric in plan.fabrics:
+        for service in fabric.services if fabric.role != "management" else ():
+            joined[service.name] = max(joined.get(service.name, 0), service.count)
+    hosts = {host.name for _, host in _hosts(plan)}
+    for index, item in enumerate(plan.spec.facility.machines if plan.spec.facility else ()):
+        count = item.count - joined.get(item.name, 0)
+        if count <= 0:
+            continue
+        # machines that scheduler.machine asks for stand in no line of the spec
+        by_scheduler = plan.spec.scheduler.machine == item.machine and f"{item.name}-01" in hosts
+        few = f"{count} of the {item.count} machines of {item.name} hang" if count < item.count else (
+            f"{item.name} hangs")  # fmt: skip
+        yield Finding(
+            "service-networks", "warning", "scheduler.machine" if by_scheduler else f"facility.machines[{index}]",
+            f"{few} on no in-band network: neither nodes nor users reach {'them' if item.count > 1 else 'it'}",
+            _service_to_write(plan, catalog, item),
+        )  # fmt: skip
+
+
+def _service_to_write(plan: Plan, catalog: Catalog, item: ServiceMachines) -> str:
+    """The entry of ``services`` that cables the machines, and the fabric that it belongs in."""
+    known = item.machine in catalog.names("machines")
+    fabrics = [fabric for fabric in plan.fabrics if fabric.role == "in-band" and fabric.tiers]
+    for fabric in fabrics:
+        adapter = adapter_of(catalog.machine(item.machine), "in-band", fabric.kind) if known else None
+        if adapter:
+            links = f", links: {adapter.count}" + (f", cage: {adapter.cage}" if adapter.cage else "")
+            return f"write {{name: {item.name}, count: {item.count}{links}}} in the services of {fabric.name}"
+    entry = f"{{name: {item.name}, count: {item.count}, links: 1}}"
+    if fabrics:
+        return f"write {entry} (links: those of one machine) in the services of {fabrics[0].name}"
+    return f"declare a fabric with role: in-band, and {entry} (links: those of one machine) in its services"
+
+
 def _hosts(plan: Plan) -> Iterator[tuple[str, HostPlan]]:
     for index, host in enumerate(plan.scheduler.controllers):
         yield f"scheduler.controllers[{index}]", host
@@ -96,4 +156,4 @@ def kubernetes_endpoint(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                           f"choose an address in {network}, or set network.management to theirs")  # fmt: skip
 
 
-CHECKS = (service_hosts, service_machines, kubernetes_endpoint)
+CHECKS = (service_hosts, service_machines, service_racks, service_networks, kubernetes_endpoint)

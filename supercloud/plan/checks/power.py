@@ -196,13 +196,29 @@ def power_circuit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         )
 
 
+def power_pdu_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Distribution units whose product nobody named."""
+    places: dict[str, list[RackGroup]] = {}
+    port = ", and each has one management port" * any(item.role == "management" for item in plan.fabrics)
+    for group in plan.facility.racks if plan.facility else ():
+        if group.pdus and not group.pdu:
+            places.setdefault(rack_place(plan, group), []).append(group)
+    for place, groups in places.items():
+        yield Finding(
+            "power-pdu-unknown", "note", place,
+            f"not known: the product of the {sum(group.pdus for group in groups)} power distribution units in racks of "
+            f"{', '.join(map(_what, groups))}; the bill of material names none{port}",
+            f"set {place}.pdu (see: supercloud catalog pdus)",
+        )  # fmt: skip
+
+
 def _what(group: RackGroup) -> str:
     return group.pool or {"network": "switches", "storage": "storage servers"}[group.kind]
 
 
 def _bigger(plan: Plan, group: RackGroup, left: int, wanted: int | None) -> str:
     supply = plan.spec.facility.power if plan.spec.facility else None
-    more = f"set {rack_place(plan, group)}.pdus: {wanted}" if wanted and group.kind != "storage" else ""
+    more = f"set {rack_place(plan, group)}.pdus: {wanted}" if wanted else ""
     if not left:
         return more or "give the rack circuits on more feeds"
     if supply is None or supply.voltage is None or supply.voltage.base <= 0:
@@ -303,6 +319,7 @@ CHECKS = (
     feed_loss,
     feed_count,
     power_headroom,
+    power_pdu_unknown,
     row_limit,
     power_shelf_unused,
     power_supplies,

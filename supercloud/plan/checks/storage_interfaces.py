@@ -47,6 +47,29 @@ def storage_interfaces(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )  # fmt: skip
 
 
+def storage_gateway(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """WEKA on a fabric whose links are routed: its data network has no kernel routes, and must be given gateways.
+
+    docs.weka.io, mount options (``net=<netdev>/[ip]/[bits]/[gateway]`` where a client is in another subnet) and
+    ``weka cluster container net add`` for containers.
+    """
+    for index, item in enumerate(plan.storage):
+        fabric = fabric_of(plan, index)
+        if item.kind != "weka" or fabric is None or not is_routed(fabric.kind, fabric.role) or not fabric.tiers:
+            continue
+        others = [other for other in plan.fabrics if other.tiers and not is_routed(other.kind, other.role)
+                  and other.role in ("storage", "in-band")]  # fmt: skip
+        other = f"set storage[{index}].fabric: {others[0].name}, " if others else "take a fabric that is not routed, "
+        yield Finding(
+            "storage-gateway", "warning", f"storage[{index}].fabric",
+            f"every link of {fabric.name} is a subnet of its own, and the files of {item.name} name no gateway: "
+            "WEKA sends past the routes of the system, and reaches no host of another subnet",
+            f"{other}or write net=<interface>/<address>/31/<gateway> for each client and give each container its own "
+            "with weka cluster container net add (--ips, --netmask, --gateway); roce-rails.sh show prints those of a "
+            "host: <address>/31 via <gateway>",
+        )  # fmt: skip
+
+
 def _without_devices(plan: Plan, fabric: FabricPlan, item: StoragePlan) -> list[str]:
     """Machines that are clients or servers of a store and whose devices on its fabric the catalog does not know."""
     links = fabric.rails * fabric.planes
@@ -57,4 +80,4 @@ def _without_devices(plan: Plan, fabric: FabricPlan, item: StoragePlan) -> list[
     return sorted(clients | servers)
 
 
-CHECKS = (storage_interfaces,)
+CHECKS = (storage_gateway, storage_interfaces)

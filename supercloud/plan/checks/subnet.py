@@ -115,7 +115,7 @@ def _manager_cure(plan: Plan, catalog: Catalog, path: str) -> str:
     before, after = (next((sum(tier.count for tier in fabric.tiers) for at, fabric, _ in _subnets(found) if at == path),
                           0) for found in (plan, tried))  # fmt: skip
     price = f"; that takes {after} switches in place of {before}, fewer nodes do not" if after > before else ""
-    return f"{ports}, or declare the hosts in services{price}"
+    return f"{ports}, or declare the hosts in services (racks and power: facility.machines){price}"
 
 
 def _with_manager_ports(fabric: Declared) -> Declared:

@@ -4,7 +4,7 @@ network, everything else of the plan that has a plug for it."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from ...catalog import Cable, Catalog
@@ -26,7 +26,7 @@ class Others:
 
     servers: tuple[ServerGroup, ...] = ()
     pdus: int = 0
-    """Rack distribution units that are managed."""
+    """Distribution units of all racks."""
     rack_nodes: int | None = None
     """Nodes of a rack, where racks are known."""
     joining: tuple[tuple[str, int], ...] = ()
@@ -58,7 +58,7 @@ def services_of(
     named = {service.name for service in found}
     if role_of(fabric) == "management":
         named |= {item.name for item in fabric.services}
-        found += _managed(built, named, speed, others)
+        found += _managed(built, named, speed, others, spec)
     else:
         found += _servers(fabric, spec, speed, named, others.servers)
     return tuple(found)
@@ -114,8 +114,13 @@ def _service(group: ServerGroup, adapter: Adapter, speed: Rate, full: bool = Fal
     )  # fmt: skip
 
 
-def _managed(built: Iterable[FabricPlan], named: set[str], speed: Rate, others: Others) -> Iterator[Service]:
-    """A management port for every switch, server and service machine of ours, and every distribution unit."""
+def _managed(
+    built: Iterable[FabricPlan], named: set[str], speed: Rate, others: Others, spec: ClusterSpec
+) -> Iterator[Service]:
+    """A management port for every switch, server and service machine of ours, and every distribution unit.
+
+    Service machines are those of ``facility.machines``, named by another network or not, and services of ours.
+    """
     machines: dict[str, Service] = {}
     for fabric in built:
         for tier in fabric.tiers:
@@ -126,6 +131,11 @@ def _managed(built: Iterable[FabricPlan], named: set[str], speed: Rate, others: 
                 known = machines.get(service.name)
                 if known is None or known.count < service.count:
                     machines[service.name] = service
+    for item in spec.facility.machines if spec.facility else ():
+        known = machines.get(item.name)
+        if item.name not in named and (known is None or known.count < item.count):
+            found = known or Service(item.name, item.count, item.count, speed, product=item.machine)
+            machines[item.name] = replace(found, count=item.count)
     for name, service in machines.items():
         yield Service(name, service.count, service.count, speed, cage="rj45", product=service.product,
                       part_number=service.part_number, peer_links=service.peer_links)  # fmt: skip

@@ -161,7 +161,7 @@ def _groups(
         ("network", network_runs(fabrics, groups) + server_runs(service), shared.power or densest, shared.racks),
         ("storage", server_runs(servers), densest, None),
     ):
-        pdu, pdus = (shared.pdu, shared.pdus) if what == "network" else (None, None)
+        pdu, pdus = shared.pdu, shared.pdus
         if pdu and pdus is None:  # on two feeds, and no more in a rack than one of them carries
             pdus = min(2, feeds_of(facility.power))
         fed = circuits_of(pdu, pdus, "facility.management", facility, catalog, problems)

@@ -65,6 +65,11 @@ class RackGroup:
     """Whether the power of a part is not known: counted as 0, or by a lower bound."""
 
     @property
+    def pdus(self) -> int:
+        """Distribution units of all racks: one a circuit."""
+        return self.circuits.count * self.count if self.circuits else 0
+
+    @property
     def fullest_nodes(self) -> int:
         """Nodes in the fullest rack: fewer than it has room for where the pool is smaller."""
         return min(self.nodes_per_rack, self.nodes) if self.nodes else self.nodes_per_rack
@@ -121,10 +126,8 @@ class FacilityPlan:
 
     @property
     def pdus(self) -> int:
-        """Distribution units with a management port: all, where a product of the catalog is named for any of them."""
-        groups = [group for group in self.racks if group.circuits]
-        return sum(group.circuits.count * group.count for group in groups if group.circuits) if any(
-            group.pdu for group in groups) else 0  # fmt: skip
+        """Distribution units of all racks. Each is ordered and has a management port, whatever its product."""
+        return sum(group.pdus for group in self.racks)
 
     @property
     def network_racks(self) -> int:

@@ -230,6 +230,18 @@ def test_over_bridged_ethernet_the_bond_is_named(catalog: Catalog) -> None:
     assert "eth0" not in "".join(made.values())
 
 
+def test_weka_over_routed_links_is_said_to_need_gateways(catalog: Catalog) -> None:
+    """Each port is a /31: without a gateway a client reaches no backend (docs.weka.io, mount options)."""
+    routed, _ = made_over(catalog, ROCE, fabric="storage")
+    (warning,) = [item for item in routed.findings if item.check == "storage-gateway"]
+    assert (warning.level, warning.path) == ("warning", "storage[1].fabric"), "the WEKA store, not Lustre"
+    assert "net=<interface>/<address>/31/<gateway>" in warning.hint and "--gateway" in warning.hint
+    assert "take a fabric that is not routed" in warning.hint
+    for network, store in ((BRIDGED, {}), (STORAGE_FABRIC, {"fabric": "storage"})):
+        plan, _ = made_over(catalog, network, **store)
+        assert not [item for item in plan.findings if item.check == "storage-gateway"]
+
+
 def test_over_roce_interfaces_have_the_names_that_their_devices_get(catalog: Catalog, tmp_path: Path) -> None:
     plan, made = made_over(catalog, ROCE, fabric="storage")
     assert 'networks="o2ib0(storage0,storage1)"' in made["scratch/lnet.conf"]

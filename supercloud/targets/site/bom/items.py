@@ -61,6 +61,8 @@ def _machines(plan: Plan) -> Iterator[Item]:
                     known[service.name] = service
     groups = {group.name for group in plan.facility.service} if plan.facility else set()
     groups |= {group.name for group in plan.servers}
+    if plan.facility and plan.facility.pdus:
+        groups.add("pdu")  # ordered with the racks
     for service in known.values():
         if service.name not in groups:  # groups of machines that the plan counts itself have lines of their own
             product = service.product or service.name
@@ -77,10 +79,10 @@ def _racks(plan: Plan) -> Iterator[Item]:
         what = f"for {group.pool}" if group.pool else f"for {group.kind}"
         yield Item("racks", f"{group.rack.title if group.rack else 'complete rack'}, {what}", name, "", group.count)
     for group in plan.facility.racks if plan.facility else ():
-        if group.pdu and group.circuits:
+        if group.pdus:
             what = f"for {group.pool}" if group.pool else f"for {group.kind}"
-            yield Item("racks", f"power distribution unit {what}", group.pdu, "",
-                       group.circuits.count * group.count, 0, f"{group.circuits.count} a rack")  # fmt: skip
+            note = f"{group.pdus // group.count} a rack" + ("" if group.pdu else ", product not known")
+            yield Item("racks", f"power distribution unit {what}", group.pdu, "", group.pdus, 0, note)
 
 
 def _switches(plan: Plan) -> Iterator[Item]:

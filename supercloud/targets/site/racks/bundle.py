@@ -20,7 +20,8 @@ def render(plan: Plan) -> Bundle:
     """Racks, what is in them, circuits, cooling zones, and pictures."""
     things = Things(plan)
     files: dict[str, File | str] = {
-        "circuits.csv": csv_text(("rack", "pdu", "product", "feed", "carries_kw", "load_kw", "load_after_loss_kw"),
+        "circuits.csv": csv_text(("rack", "pdu", "product", "feed", "carries_kw", "load_kw", "load_after_loss_kw",
+                                      "at_least"),
                                      _circuits(plan, things)),
         "contents.csv": csv_text(("rack", "unit", "units", "what", "name", "product"), _contents(plan, things)),
         "cooling.csv": csv_text(("zone", "cdu", "needed", "spare", "racks"), _zones(plan)),
@@ -28,16 +29,22 @@ def render(plan: Plan) -> Bundle:
         "elevations.txt": elevations_text(plan, things),
         "facility.yaml": _facility(plan),
         "racks.csv": csv_text(
-            ("rack", "row", "column", "kind", "type", "units", "used", "kw", "weight_kg", "headroom_kw", "zone"),
+            ("rack", "row", "column", "kind", "type", "units", "used", "kw", "at_least", "weight_kg", "headroom_kw",
+             "zone"),
             _racks(plan),
         ),
-        "rows.csv": csv_text(("row", "racks", "kw", "limit_kw", "headroom_kw"), _rows(plan)),
+        "rows.csv": csv_text(("row", "racks", "kw", "at_least", "limit_kw", "headroom_kw"), _rows(plan)),
     }  # fmt: skip
     return Bundle(files)
 
 
 def _kw(power: Power | None) -> object:
     return "" if power is None else f"{power.to('kW'):.3f}".rstrip("0").rstrip(".")
+
+
+def _draw(power: Power, is_least: bool) -> tuple[object, str]:
+    """What is drawn and whether that is a lower bound: ``yes`` or empty. No number where nothing of it is known."""
+    return "" if is_least and not power else _kw(power), "yes" if is_least else ""
 
 
 def _racks(plan: Plan) -> Iterable[Sequence[object]]:
@@ -48,8 +55,9 @@ def _racks(plan: Plan) -> Iterable[Sequence[object]]:
         used = sum(item.count * item.height for item in rack.items if item.unit)
         kind = rack.rack.name if rack.rack else ""
         whole = rack.group >= 0 and rack.power == groups[rack.group].power
-        yield (rack.name, rack.row + 1, rack.column + 1, rack.kind, kind, rack.units, used, _kw(rack.power),
-               weight if whole else "", _kw(limit - rack.power if limit and not rack.power_is_least else None),
+        left = limit - rack.power if limit and not rack.power_is_least else None
+        yield (rack.name, rack.row + 1, rack.column + 1, rack.kind, kind, rack.units, used,
+               *_draw(rack.power, rack.power_is_least), weight if whole else "", _kw(left),
                "" if rack.zone is None else rack.zone + 1)  # fmt: skip
 
 
@@ -61,7 +69,7 @@ def _rows(plan: Plan) -> Iterable[Sequence[object]]:
     partly = {rack.row for rack in plan.layout.racks if rack.power_is_least}
     for index, power in enumerate(plan.layout.row_power()):
         left = limit - power if limit is not None and index not in partly else None
-        yield index + 1, counts[index], _kw(power), _kw(limit), _kw(left)
+        yield index + 1, counts[index], *_draw(power, index in partly), _kw(limit), _kw(left)
 
 
 def _weight(weight: Mass | None) -> object:
@@ -81,16 +89,17 @@ def _circuits(plan: Plan, things: Things) -> Iterable[Sequence[object]]:
     """One line a distribution unit, its load an even part of the rack's, and that after the loss of another feed."""
     groups = plan.facility.racks if plan.facility else ()
     for rack in plan.layout.racks if plan.layout else ():
-        circuits = groups[rack.group].circuits if rack.group >= 0 else None
-        if circuits is None:
+        group = groups[rack.group] if rack.group >= 0 else None
+        if group is None or group.circuits is None:
             continue
+        circuits = group.circuits
         item = next(item for item in rack.items if item.what == "pdu")
         left = circuits.count - circuits.lost
-        share = _kw(Power.of_base(rack.power.base / circuits.count))
-        after = _kw(Power.of_base(rack.power.base / left)) if left else ""
+        share, at_least = _draw(Power.of_base(rack.power.base / circuits.count), rack.power_is_least)
+        after = _draw(Power.of_base(rack.power.base / left), rack.power_is_least)[0] if left else ""
         for index in range(circuits.count):
             feed = chr(ord("A") + index % circuits.feeds) if circuits.feeds <= 26 else index % circuits.feeds + 1
-            yield (rack.name, things.name(item, index), item.of, feed, _kw(circuits.each), share, after)
+            yield (rack.name, things.name(item, index), group.pdu, feed, _kw(circuits.each), share, after, at_least)
 
 
 def _zones(plan: Plan) -> Iterable[Sequence[object]]:
