@@ -19,6 +19,11 @@ class AddressServer(NamedTuple):
     """Of the prefix of its subnet."""
     gateway: str | None
 
+    @property
+    def name_and_address(self) -> str:
+        """For pages that people read."""
+        return f"{self.name} ({self.address})"
+
 
 def address_servers(plan: Plan) -> tuple[AddressServer, ...]:
     """Every controller with an address in a subnet of the plan, in their order; the first one serves first."""
