@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..plan.fabric.partitions import manager_hosts
+from ..plan.fabric.partitions import find_manager_node, manager_hosts
 from ..plan.fabric.roles import is_routed
 from ..plan.model import FabricPlan, HostPlan, Plan, PoolPlan
 from ..plan.network.address_servers import address_servers
@@ -55,5 +55,5 @@ def _managers(plan: Plan, fabric: FabricPlan) -> str:
     declared = manager_hosts(fabric)
     if declared:
         return ", ".join(declared)
-    first = next((next(iter(plan.pool(name).hosts)) for name in fabric.pools), "")
-    return f"a host on it, such as {first}" if first else "a host on it"
+    node = find_manager_node(plan, fabric)
+    return f"a host on it, such as {node}" if node else "a host on it"
