@@ -45,6 +45,11 @@ class DeviceFiles(Part):
         """The number in the name of the device of accelerator ``index``, counted from 0."""
         return self.first + index * self.step
 
+    def text(self, count: int) -> str:
+        """The devices of so many accelerators in words: from the first to the last."""
+        numbers = dict.fromkeys((self.number(0), self.number(count - 1)))
+        return " to ".join(f"{self.path}{number}" for number in numbers)
+
 
 class Accelerator(Fact):
     """One kind of accelerator."""

@@ -8,7 +8,7 @@ from ..primitives.quantity import Rate, Size
 from ..spec.base import Count, Natural, Number, Ratio, Text
 from .fact import Fact, Part
 
-__all__ = ["StorageProduct", "StorageTiers", "TierRate"]
+__all__ = ["StorageProduct", "StorageTiers", "Tier", "TierRate"]
 
 
 class StorageProduct(Fact):
@@ -75,10 +75,14 @@ class StorageProduct(Fact):
     raft_size: Count | None = None
 
 
+Tier = Literal["good", "better", "best"]
+"""Names of tiers, the lowest first."""
+
+
 class TierRate(Part):
     """Aggregate throughput of a tier for a number of scalable units."""
 
-    tier: Literal["good", "better", "best"]
+    tier: Tier
     units: Count
     read: Rate
     write: Rate

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 # More files than this are not listed one by one.
 _MANY = 100
 
+# Folders of schedulers: what is in the others is there for them.
+_SCHEDULERS = (["slurm"], ["kubernetes"])
+
 SpecOrFleet = Annotated[Path, typer.Argument(help="The spec of a cluster or of a fleet.", metavar="SPEC")]
 
 EPILOG = "Example: supercloud render cluster.yaml --target slurm --out out/pod1 · next: read INSTALL.md in the output"
@@ -58,8 +61,10 @@ def _cluster(plan: Plan, target: list[str] | None) -> tuple[str, Bundle]:
     from ..primitives.bundle import Bundle
     from ..targets import render as render_target
     from ..targets import targets_for
+    from ..targets.installation import render_order
 
-    bundle = Bundle({})
+    # what is rendered for some targets only leaves the page of all of them as it is
+    bundle = Bundle({}) if target else render_order(plan)
     for name in target or targets_for(plan):
         bundle |= render_target(plan, name).under(name)
     return plan.name, bundle
@@ -126,11 +131,14 @@ def _listed(bundle: Iterable[str], folder: Path) -> list[str]:
     paths = list(bundle)
     if len(paths) <= _MANY:
         return [str(folder / path) for path in paths]
-    folders = Counter(str(folder / path.split("/")[0]) for path in paths)
-    return [f"{name}/ ({count} file{'s' * (count > 1)})" for name, count in folders.items()]
+    folders = Counter(str(folder / path.split("/")[0]) for path in paths if "/" in path)
+    return [str(folder / path) for path in paths if "/" not in path] + [
+        f"{name}/ ({count} file{'s' * (count > 1)})" for name, count in folders.items()
+    ]
 
 
 def _read_first(bundle: Iterable[str], folder: Path) -> str:
-    guides = [str(folder / path) for path in bundle if path.endswith(("INSTALL.md", "GUIDE.md"))]
-    guides.sort(key=lambda path: "slurm" not in path)  # the scheduler's leads through the others
-    return f"read {guides[0]}" if guides else "apply them"
+    """The page that leads through the others: the outermost, which has their order; of several the scheduler's."""
+    guides = [path for path in bundle if path.endswith(("INSTALL.md", "GUIDE.md"))]
+    first = min(guides, key=lambda path: (path.count("/"), path.split("/")[-2:-1] not in _SCHEDULERS, path), default="")
+    return f"read {folder / first}" if first else "apply them"

@@ -91,6 +91,7 @@ def _opened(reporter: Reporter, ended: Event) -> Store | None:
 
 def _print_unit(name: str, on: Path, options: dict[str, str]) -> None:
     import os
+    import shlex
     import sys
 
     from ..jobs.broker.unit import environment_of, unit
@@ -103,5 +104,7 @@ def _print_unit(name: str, on: Path, options: dict[str, str]) -> None:
     if secret:
         note(f"warning: {', '.join(secret)}: set here, but secret, and so not in the unit; write a line NAME=value for "
              f"each to ~/.config/supercloud/serve-{name}.env, and run chmod 600 on it")  # fmt: skip
-    note(f"next: supercloud serve {on} --unit > ~/.config/systemd/user/supercloud-{name}.service && "
+    # the command that writes the unit must have the options that this one was given
+    again = shlex.join(["supercloud", "serve", str(on), *words, "--unit"])
+    note(f"next: mkdir -p ~/.config/systemd/user && {again} > ~/.config/systemd/user/supercloud-{name}.service && "
          f"systemctl --user enable --now supercloud-{name}.service")  # fmt: skip

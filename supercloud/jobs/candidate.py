@@ -27,7 +27,7 @@ from .parallelism import Span, near_blocks, spans
 from .partitions import choose
 from .placed import Placement
 from .pods import pods_of
-from .shapes import Fewer
+from .shapes import Change, Fewer
 from .slices import Units, units_of
 from .torus import box_at, box_of
 
@@ -154,8 +154,7 @@ def _lie(job: JobSpec, cluster: Cluster, state: PoolState, nodes: int, per_node:
     if healthy < nodes:
         words, change = fewer(nodes=healthy)
         raise Refused(f"the job needs {nodes} nodes, {healthy} of the {pool.nodes} are in order",
-                      f"{words}, or wait until nodes are repaired" if words else "wait until nodes are repaired",
-                      change)  # fmt: skip
+                      *_either(words, change, "wait until nodes are repaired", {}))  # fmt: skip
     often, replicas = near_blocks(job.parallelism, per_node)
     firm = 0 if near.required else max((block for block in often if block <= state.domains.largest(0)), default=0)
     blocks = [*often, *replicas]
@@ -168,8 +167,8 @@ def _lie(job: JobSpec, cluster: Cluster, state: PoolState, nodes: int, per_node:
             holds = max(sum(column[slice(*domain.leaves)]) for domain in state.domains.levels[level])
             words, change = fewer(nodes=holds)
             raise Refused(f"the job must lie within one {near.level}, the largest has {holds} nodes in order, it needs "
-                          f"{nodes}", f"{words}, or leave out place.near" if words else "leave out place.near",
-                          change or {"place.near": None})  # fmt: skip
+                          f"{nodes}", *_either(words, change, "leave out place.near", {"place.near": None})
+                          )  # fmt: skip
     if hosts:
         return once, _pinned_wait(state, hosts, need, now)
     if state.available(need, True) >= nodes + state.queued:
@@ -181,6 +180,13 @@ def _lie(job: JobSpec, cluster: Cluster, state: PoolState, nodes: int, per_node:
             return free, 0.0
         return once, None  # enough are free, but too far apart
     return once, state.wait(nodes, need, now)
+
+
+def _either(
+    words: str, change: Change, other: str, other_change: Change
+) -> tuple[str, Change, tuple[str, Change] | None]:
+    """A remedy and what may take its place; only the other where there is no first."""
+    return (words, change, (other, other_change)) if change else (other, other_change, None)
 
 
 def _pinned_wait(state: PoolState, hosts: tuple[str, ...], need: int, now: float) -> float | None:

@@ -39,15 +39,25 @@ def cured(job: JobSpec, refused: Refused, look: Callable[[JobSpec], object]) -> 
     """What to change so that ``look`` refuses the job no more: in words, and by field.
 
     Where no change of the job is enough the change is empty, and the words say what is in the way after the last one.
+    What a refusal names as another way is tried too, and told only where it is enough.
     """
-    said: list[tuple[frozenset[str], str]] = []
+    told, change = _followed(job, refused, look)
+    if not change and refused.other and refused.other[1]:
+        other, found = _followed(job, Refused(refused.reason, *refused.other), look)
+        if found:
+            return other, found
+    return told, change
+
+
+def _followed(job: JobSpec, refused: Refused, look: Callable[[JobSpec], object]) -> tuple[str, Change]:
+    """What the remedies come to, one after the other."""
+    steps: list[Refused] = []
     whole: dict[str, object] = {}
     told, present, seen = refused.remedy, job, [job]
     for _ in range(_STEPS):
         if not refused.change:
             return told, {}
-        fields = frozenset(refused.change)
-        said = [(known, words) for known, words in said if not known <= fields] + [(fields, refused.remedy)]
+        steps = [step for step in steps if not step.change.keys() <= refused.change.keys()] + [refused]
         whole |= refused.change
         try:
             present = changed(present, refused.change)
@@ -57,9 +67,29 @@ def cured(job: JobSpec, refused: Refused, look: Callable[[JobSpec], object]) -> 
         except ValidationError:
             return told, {}
         except Refused as again:
-            more = f"; {again.remedy}" if again.remedy else ""
-            refused, told = again, "; then ".join(words for _, words in said) + f"; but then: {again.reason}{more}"
+            more = f"; {again.advice}" if again.advice else ""
+            refused, told = again, "; then ".join(step.remedy for step in steps) + f"; but then: {again.reason}{more}"
             seen.append(present)
         else:
-            return "; then ".join(words for _, words in said), whole
+            ways = (f"{step.remedy}, or {step.other[0]}" if step.other and _is_enough(job, steps, step, look)
+                    else step.remedy for step in steps)  # fmt: skip
+            return "; then ".join(ways), whole
     return told, {}
+
+
+def _is_enough(job: JobSpec, steps: list[Refused], at: Refused, look: Callable[[JobSpec], object]) -> bool:
+    """Whether the other way of one step, with all other steps, is a cure as well. What changes no job is one where
+    the steps before it leave nothing but its reason."""
+    assert at.other is not None
+    change = at.other[1]
+    told = steps if change else steps[: steps.index(at)]
+    whole: dict[str, object] = {}
+    for step in told:
+        whole |= change if step is at else step.change
+    try:
+        look(changed(job, whole))
+    except Refused as again:
+        return not change and again.reason == at.reason
+    except ValidationError:
+        return False
+    return bool(change)

@@ -20,11 +20,21 @@ _LICENCE = re.compile(r"([^,;:=\s]+)(?:[:=](\d+))?")
 
 
 class Refused(Exception):
-    """A pool cannot have the job: why, the smallest change that would help, and that change as fields of the job."""
+    """A pool cannot have the job: why, the smallest change that would help, and that change as fields of the job.
 
-    def __init__(self, reason: str, remedy: str = "", change: Change | None = None):
+    ``other`` is what would help in its place, in words and as fields; without fields it is no change of the job.
+    """
+
+    def __init__(
+        self, reason: str, remedy: str = "", change: Change | None = None, other: tuple[str, Change] | None = None
+    ):
         super().__init__(reason)
-        self.reason, self.remedy, self.change = reason, remedy, change or {}
+        self.reason, self.remedy, self.change, self.other = reason, remedy, change or {}, other
+
+    @property
+    def advice(self) -> str:
+        """Both ways in words, whether or not they are enough."""
+        return f"{self.remedy}, or {self.other[0]}" if self.other else self.remedy
 
 
 def shape(job: JobSpec, pool: PoolPlan, fewer: Fewer) -> tuple[int, int, int]:

@@ -128,10 +128,11 @@ def _asked(near: str, tree: Locality | None, pool: PoolPlan, nodes: int, fits: i
                   *_or_near(fewer(nodes=holds), wider))  # fmt: skip
 
 
-def _or_near(less: tuple[str, Change], wider: str) -> tuple[str, Change]:
-    """Fewer nodes, or a wider domain around them."""
+def _or_near(less: tuple[str, Change], wider: str) -> tuple[str, Change, tuple[str, Change] | None]:
+    """Fewer nodes, or in their place a wider domain around them."""
+    near: tuple[str, Change] = (f"set near to {wider}", {"place.near": wider})
     words, change = less
-    return " or ".join(filter(None, (words and f"{words},", f"set near to {wider}"))), change or {"place.near": wider}
+    return (words, change, near) if change else (*near, None)
 
 
 def _switches(tree: Locality, level: int, hosts: HostRange, nodes: int) -> int:

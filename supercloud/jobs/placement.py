@@ -58,7 +58,7 @@ def place(
     if candidates:
         return _best(job, fleet, candidates)[1]
     if not advise:
-        return tuple(Refusal(pool.name, why.reason, why.remedy, cluster.plan.name if fleet else "")
+        return tuple(Refusal(pool.name, why.reason, why.advice, cluster.plan.name if fleet else "")
                      for cluster, pool, why in refused)  # fmt: skip
     return tuple(_refusal(why, job, cluster, pool, fleet, catalog, now) for cluster, pool, why in refused)
 

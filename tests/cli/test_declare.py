@@ -87,6 +87,26 @@ def test_render_prints_what_it_wrote(cli: Cli, tmp_path: Path) -> None:
     assert "slurm/slurm.conf" in json.loads(out)["files"]
 
 
+@pytest.mark.parametrize("name", ["02-superpod", "06-roce-small", "07-storage", "08-kubernetes"])
+def test_rendering_leads_to_a_page_with_the_order_of_all_folders(cli: Cli, tmp_path: Path, name: str) -> None:
+    """The first page was that of Slurm, which needs all the others."""
+    out, spec = tmp_path / "out", SUPERPOD.parents[1] / name / "cluster.yaml"
+    _, _, err = cli("render", spec, "--out", out)
+    assert err.rstrip().endswith(f"next: read {out}/INSTALL.md")
+    page = (out / "INSTALL.md").read_text()
+    folders = {path.name for path in out.iterdir() if path.is_dir()} - {"diagram"}
+    named = set(re.findall(r"`(\w+)/", page))
+    assert named == folders
+    assert all((out / path).is_file() for path in re.findall(r"`([\w-]+/[\w/-]+\.\w+)`", page))
+    ordered = ("cabling", "hosts", "infiniband", "storage", "slurm", "kubernetes")
+    order = [page.index(f"`{folder}/") for folder in ordered if folder in folders]
+    assert order == sorted(order)
+    assert ("/dev/nvidia0 to /dev/nvidia7" in page) == ("slurm" in folders)
+    assert ("compute-manager-01" in page) == ("infiniband" in folders)
+    _, _, err = cli("render", spec, "--target", "hosts", "--out", out)
+    assert err.rstrip().endswith(f"{out}/hosts/INSTALL.md") and (out / "INSTALL.md").read_text() == page
+
+
 def test_a_target_replaces_its_own_subfolder_only(cli: Cli, tmp_path: Path) -> None:
     out, spec = tmp_path / "out", tmp_path / "spec.yaml"
     spec.write_text(SUPERPOD.read_text())

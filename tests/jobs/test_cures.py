@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from typing import Any
 
 import pytest
@@ -141,6 +142,10 @@ def test_a_changed_job_fits(seed: int) -> None:
         if answer.change:
             better = why_not(changed(job, answer.change), where, CATALOG, now=0.0)[pool]
             assert isinstance(better, Placement), (job, answer, better)
+            other = re.search(r", or (set near to ([\w-]+)|leave out place.near)$", answer.remedy)
+            if other and "; then " not in answer.remedy:  # by itself
+                wider = why_not(changed(job, {"place.near": other[2]}), where, CATALOG, now=0.0)[pool]
+                assert isinstance(wider, Placement), (job, answer, wider)
 
 
 def advised(plan: Plan, pool: str, **fields: Any) -> Refusal:
@@ -169,6 +174,18 @@ def advised(plan: Plan, pool: str, **fields: Any) -> Refusal:
 ])  # fmt: skip
 def test_the_change_is_the_smallest(plan: int, pool: str, fields: dict[str, Any], change: dict[str, Any]) -> None:
     assert advised(PLANS[plan], pool, **fields).change == change
+
+
+@pytest.mark.parametrize(("count", "near", "is_enough"), [
+    (80, "leaf", True),  # ten nodes: more than a leaf has, fewer than the pool
+    (1000, "leaf", False),  # more than the pool has, however far apart
+    (16, "scale-up", True),
+    (1000, "scale-up", False),
+])  # fmt: skip
+def test_a_wider_domain_is_advised_only_where_it_is_enough(count: int, near: str, is_enough: bool) -> None:
+    """For a pool that is too small "or set near to pod" was told as well, which was then refused."""
+    said = advised(PLANS[0], "train", accelerators={"count": count}, place={"near": near})
+    assert ("or set near to" in said.remedy) == is_enough, said.remedy
 
 
 def test_one_more_does_not_fit() -> None:

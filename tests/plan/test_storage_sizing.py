@@ -219,6 +219,32 @@ def test_bad_input_is_said_with_the_number_that_is_over_and_the_cure(catalog: Ca
     assert found[0].hint and found[0].path.startswith("storage[0]")
 
 
+@pytest.mark.parametrize("machine", ["dgx-h100", "dgx-gb200", "dgx-gb300"])
+def test_only_tiers_of_the_reference_are_named(catalog: Catalog, machine: str) -> None:
+    """For a GB300 'good' was refused by an error and recommended by a note, and no rate was low."""
+
+    def look(more: str) -> Plan:
+        return resolve(loads(f"""
+name: one
+site: {{kind: onprem, location: stockholm}}
+scheduler: {{kind: slurm, version: "25.11"}}
+pools: [{{name: train, machine: {machine}, nodes: 36}}]
+storage: [{{name: fast, kind: lustre, capacity: 1 PiB, mount: /fast{more}}}]
+"""), catalog)  # fmt: skip
+
+    (unknown,) = [item.hint for item in look("").findings if item.check == "storage-throughput-unknown"]
+    named = [tier for tier in ("good", "better", "best") if tier in unknown]
+    for tier in ("good", "better", "best"):
+        plan = look(f", tier: {tier}")
+        refused = [item.hint for item in plan.errors if item.check == "storage-tier"]
+        assert bool(refused) == (tier not in named) and (plan.storage[0].read is None) == bool(refused)
+        assert refused in ([], [f"set tier to {' or '.join(named)}, or set 'throughput' in its place"])
+        assert "storage-throughput-unknown" not in checks(plan)
+    (low, _) = [item for item in look(", throughput: {read: 1 GB/s, write: 1 GB/s}").findings
+                if item.check == "storage-throughput-low"]  # fmt: skip
+    assert low.hint.endswith(f"set tier: {named[0]}")
+
+
 def test_a_file_system_that_writes_nothing_is_told_the_throughput_alone(catalog: Catalog) -> None:
     store = {"throughput": {"read": "1 GB/s", "write": "0 GB/s"}, "checkpoint": {"parameters": 1e9, "stall": "10 s"}}
     (finding,) = [item for item in planned(catalog, store).findings if item.check == "storage-checkpoint"]

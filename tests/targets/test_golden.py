@@ -17,6 +17,7 @@ from supercloud._version import __version__
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
 from supercloud.targets import render, targets_for
+from supercloud.targets.installation import render_order
 
 GOLDEN = ROOT / "tests" / "golden"
 LARGE = 64 * 1024
@@ -26,7 +27,7 @@ MANY = 200
 def rendered(example: Path) -> dict[str, str]:
     """path -> text of everything an example renders to, with the version taken out."""
     plan = resolve(load(example))
-    texts: dict[str, str] = {}
+    texts: dict[str, str] = dict(render_order(plan))
     digests = []
     for target in targets_for(plan):
         bundle = {

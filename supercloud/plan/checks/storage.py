@@ -13,7 +13,7 @@ from ...errors import Finding
 from ...primitives.quantity import Rate, Size
 from ..model import Plan
 from ..storage.model import Design, LustreDesign
-from ..storage.products import PARALLEL, tier_rates
+from ..storage.products import PARALLEL, lowest_rates, tier_names
 from . import storage_servers as on_servers
 from .storage_counts import count_servers
 from .storage_servers import designed, size_text
@@ -42,21 +42,25 @@ def storage_mount(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def storage_throughput_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A file system for accelerators without any throughput asked for."""
+    tiers = " or ".join(tier_names(plan.pools, catalog))
+    by_tier = f"tier: {tiers}, or " if tiers else ""
     for index, item in enumerate(plan.storage):
-        if item.kind != "object" and item.read is None and item.write is None and plan.accelerators:
+        refused = plan.spec.storage[index].tier is not None  # a tier without rates is an error of its own
+        if item.kind != "object" and item.read is None and item.write is None and plan.accelerators and not refused:
             yield Finding(
                 "storage-throughput-unknown",
                 "note",
                 f"storage[{index}]",
                 f"{item.name} says nothing of throughput",
-                "set tier: good, better or best, or throughput: {read: …, write: …}",
+                f"set {by_tier}throughput: {{read: …, write: …}}",
             )
 
 
 def storage_throughput_low(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """File systems that give the accelerators less than the lowest tier of the reference architecture."""
     feeding = [(index, item) for index, item in enumerate(plan.storage) if item.kind in PARALLEL]
-    wants = dict(zip(("read", "write"), tier_rates("good", plan.pools, catalog), strict=True)) if feeding else {}
+    wants = dict(zip(("read", "write"), lowest_rates(plan.pools, catalog), strict=True)) if feeding else {}
+    lowest = next(iter(tier_names(plan.pools, catalog)), "")
     for side, wanted in wants.items():
         given = [cast(Rate, rate) for _, item in feeding if (rate := getattr(item, side)) is not None]
         total = sum(given, Rate(0, "b/s"))
@@ -66,8 +70,8 @@ def storage_throughput_low(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "warning",
                 f"storage[{feeding[0][0]}]",
                 f"{plan.accelerators} accelerators are given {total.bytes_text} to {side}, "
-                f"{(wanted - total).bytes_text} less than the {wanted.bytes_text} of the lowest tier (good)",
-                f"ask for {wanted.bytes_text}, or set tier: good",
+                f"{(wanted - total).bytes_text} less than the {wanted.bytes_text} of the lowest tier ({lowest})",
+                f"ask for {wanted.bytes_text}, or set tier: {lowest}",
             )
 
 

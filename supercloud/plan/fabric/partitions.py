@@ -20,8 +20,8 @@ from ...spec import Fabric as Declared
 from ..model import FabricPlan, Plan, Service
 
 __all__ = ["DEFAULT_KEY", "FULL", "PartitionPlan", "PartitionRule", "PortKeys", "compute_pkey", "expand_hosts",
-           "find_key_match", "free_key", "has_tenant_hosts", "is_default_first", "partition_rules", "partitions_of",
-           "port_keys", "select_owners", "service_hosts"]  # fmt: skip
+           "find_key_match", "find_manager_node", "free_key", "has_tenant_hosts", "is_default_first", "manager_hosts",
+           "partition_rules", "partitions_of", "port_keys", "select_owners", "service_hosts"]  # fmt: skip
 
 DEFAULT_KEY = 0x7FFF
 FULL = 0x8000
@@ -114,6 +114,18 @@ def service_hosts(service: Service) -> list[str]:
     from ..cabling.ends import service_names
 
     return list(service.hosts or ()) or service_names(service.name, service.count)
+
+
+def manager_hosts(fabric: FabricPlan) -> list[str]:
+    """Names of the machines that the spec declares for the subnet manager of a fabric, the master first."""
+    service = next((item for item in fabric.services if item.name == f"{fabric.name}-manager"), None)
+    return service_hosts(service) if service else []
+
+
+def find_manager_node(plan: Plan, fabric: FabricPlan) -> str:
+    """A node for the subnet manager where no machine is declared: of no tenant's. Empty where there is none."""
+    pools = (plan.pool(name) for name in fabric.pools)
+    return next((next(iter(pool.hosts)) for pool in pools if not pool.tenants), "")
 
 
 def select_owners(hosts: Iterable[str], partitions: Sequence[PartitionPlan]) -> dict[str, str]:

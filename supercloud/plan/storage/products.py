@@ -5,10 +5,10 @@ How much is here, on which servers is in ``storage_servers``, how a product is l
 
 from __future__ import annotations
 
-from typing import cast
+from typing import cast, get_args
 
 from ...catalog import Catalog, StorageTiers
-from ...catalog.storage import TierRate
+from ...catalog.storage import Tier, TierRate
 from ...errors import UnknownName
 from ...primitives.quantity import Rate
 from ...spec import ClusterSpec, Storage
@@ -17,7 +17,7 @@ from ..model import NetworkPlan, PoolPlan, StoragePlan
 from ..problems import Problems
 from .servers import Room, checkpoint_need, placed
 
-__all__ = ["PARALLEL", "storage_of", "tier_rates"]
+__all__ = ["PARALLEL", "lowest_rates", "storage_of", "tier_names", "tier_rates"]
 
 # Kinds that feed accelerators: what the pools need is asked of them.
 PARALLEL = ("lustre", "weka", "storage-scale")
@@ -44,7 +44,7 @@ def storage_of(
         if spec.site.kind == "onprem" and item.kind != "managed":
             floor = (read, write)
             if item.kind in PARALLEL and read is None and write is None and _units(pools, catalog):
-                floor = tier_rates("good", pools, catalog)  # never below what the pools need
+                floor = lowest_rates(pools, catalog)  # never below what the pools need
             plan = placed(plan, item, path, floor, client_fabric(spec, item.fabric), catalog, room, problems)
         plans.append(plan)
     return tuple(plans)
@@ -86,7 +86,9 @@ def _by_tier(
         return None, None, ""
     table, units = found
     if not any(row.tier == tier for row in table.aggregate):
-        problems.error("storage-tier", path, f"{table.name} has no tier {tier!r}", "set 'throughput' instead")
+        problems.error("storage-tier", path, f"{table.name}, the reference for these pools, has no tier {tier!r}",
+                       f"set tier to {' or '.join(tier_names(pools, catalog))}, or set 'throughput' in its place"
+                       )  # fmt: skip
         return None, None, ""
     read, write = tier_rates(tier, pools, catalog)
     return read, write, f"tier {tier} of {table.name} for {units} unit{'s' * (units > 1)}"
@@ -100,6 +102,19 @@ def tier_rates(tier: str, pools: tuple[PoolPlan, ...], catalog: Catalog) -> tupl
     table, units = found
     rows = sorted((row for row in table.aggregate if row.tier == tier), key=lambda row: row.units)
     return (_at(rows, units, "read"), _at(rows, units, "write")) if rows else (None, None)
+
+
+def tier_names(pools: tuple[PoolPlan, ...], catalog: Catalog) -> tuple[str, ...]:
+    """The tiers that the reference architecture of these pools has, the lowest first; none without accelerators."""
+    found = _units(pools, catalog)
+    known = {row.tier for row in found[0].aggregate} if found else set()
+    return tuple(tier for tier in get_args(Tier) if tier in known)
+
+
+def lowest_rates(pools: tuple[PoolPlan, ...], catalog: Catalog) -> tuple[Rate | None, Rate | None]:
+    """Read and write of the lowest tier there is for these pools."""
+    names = tier_names(pools, catalog)
+    return tier_rates(names[0], pools, catalog) if names else (None, None)
 
 
 def _units(pools: tuple[PoolPlan, ...], catalog: Catalog) -> tuple[StorageTiers, int] | None:

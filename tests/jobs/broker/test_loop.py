@@ -157,6 +157,24 @@ def test_the_unit_is_one_that_systemd_takes(tmp_path: Path) -> None:
     assert "--every 2.0" in done.stdout and "100%% $$HOME" in done.stdout
 
 
+def test_the_command_after_the_unit_writes_that_very_unit(tmp_path: Path) -> None:
+    folder = tmp_path / "two words"
+    folder.mkdir()
+    for name, text in (("fleet", FLEET), ("own", CLUSTER)):
+        (folder / f"{name}.yaml").write_text(text)
+    for name, text in (("systemctl", "exit 0"), ("supercloud", f'exec {sys.executable} -m supercloud "$@"')):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    env = {**os.environ, "HOME": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    command = ["supercloud", "serve", str(folder / "fleet.yaml"), "--lost-after", "600", "--move-after", "30", "--unit"]
+    first = subprocess.run(command, capture_output=True, text=True, env=env)
+    assert first.returncode == 0 and "--lost-after 600.0" in first.stdout, first.stderr
+    next_command = first.stderr.partition("next: ")[2].replace("\n", " ")
+    second = subprocess.run(["bash", "-c", next_command], capture_output=True, text=True, env=env)
+    assert second.returncode == 0, second.stderr
+    assert (tmp_path / ".config/systemd/user/supercloud-company.service").read_text() == first.stdout
+
+
 # set by systemd itself, by the engine for a job or for a helper, or of one session only
 NOT_OF_A_SERVICE = set(
     """

@@ -224,7 +224,9 @@ def test_wrong_vlans_are_errors(vlans: str, said: str) -> None:
     assert said in found.problem and found.hint
 
 
-def run_bond(tmp_path: Path, script: str, interfaces: tuple[str, ...], how: str) -> subprocess.CompletedProcess[str]:
+def run_bond(
+    tmp_path: Path, script: str, interfaces: tuple[str, ...], how: str, host: str = "train-0001"
+) -> subprocess.CompletedProcess[str]:
     """Run bond.sh on a host that has these interfaces, each perhaps with the RDMA device before it: ``mlx5_2:eth7``."""
     for folder in ("etc/systemd/network", "sys/class/net", "bin"):
         (tmp_path / folder).mkdir(parents=True, exist_ok=True)
@@ -235,6 +237,8 @@ def run_bond(tmp_path: Path, script: str, interfaces: tuple[str, ...], how: str)
             (tmp_path / "sys/class/infiniband" / device / "device/net" / name).mkdir(parents=True)
     (tmp_path / "bin/ip").write_text(f'#!/bin/sh\necho "$@" >>"{tmp_path}/calls"\n')
     (tmp_path / "bin/ip").chmod(0o755)
+    (tmp_path / "bin/hostname").write_text(f"#!/bin/sh\necho {host}\n")
+    (tmp_path / "bin/hostname").chmod(0o755)
     (tmp_path / "bond.sh").write_text(script)
     environment = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin", "DESTDIR": str(tmp_path)}
     return subprocess.run(["bash", tmp_path / "bond.sh", how], env=environment, capture_output=True, text=True)
@@ -254,6 +258,36 @@ def test_bonds_are_files_of_networkd(tmp_path: Path) -> None:
     assert found["-links.network"] == {"Match": {"Name": "in-band0 in-band1"},
                                        "Network": {"Bond": "bond2", "LLDP": "yes", "EmitLLDP": "yes"}}  # fmt: skip
     assert found[".network"]["Network"] == {"DHCP": "ipv4"}
+
+
+@pytest.mark.parametrize(
+    ("database", "host", "address"),
+    [("", "ctl-02", "10.0.0.12/16"), ("", "debian", None), ("database: {name: ctl-03}", "ctl-01", "10.0.0.11/16"),
+     ("database: {name: ctl-03}", "ctl-03", "")],
+)  # fmt: skip
+def test_hosts_that_serve_dhcp_do_not_wait_for_it(
+    tmp_path: Path, database: str, host: str, address: str | None
+) -> None:
+    """The bond of the controllers asked by DHCP, which they serve: neither ever had an address."""
+    scheduler = f"machine: management-server, controllers: [{{name: ctl-01}}, {{name: ctl-02}}], {database}"
+    plan = resolve(loads(SPEC.replace("OS", "nvue").replace("PEERS", "1").replace("VLANS", "")
+                         .replace('version: "25.11"', f'version: "25.11", {scheduler}')))  # fmt: skip
+    script = render(plan, "ethernet")["in-band/hosts/ctl/bond.sh"]
+    done = run_bond(tmp_path, script, ("in-band0", "in-band1"), "networkd", host)
+    written = list((tmp_path / "etc/systemd/network").glob("40-bond?.network"))
+    if address is None:
+        assert done.returncode == 1 and "debian is none of ctl-01, ctl-02: set its name" in done.stderr and not written
+        return
+    assert done.returncode == 0, done.stderr
+    parsed = configparser.ConfigParser(strict=True)
+    parsed.read(written)
+    fixed = {"address": address, "gateway": "10.0.0.254"}
+    assert dict(parsed["Network"]) == (fixed if address else {"dhcp": "ipv4"})
+    (tmp_path / "calls").unlink(missing_ok=True)
+    assert subprocess.run(["bash", tmp_path / "bond.sh", "ip"], env={"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin",
+                          "DESTDIR": str(tmp_path)}).returncode == 0  # fmt: skip
+    calls = (tmp_path / "calls").read_text()
+    assert (f"address replace {address} dev bond0\nroute replace default via 10.0.0.254" in calls) == bool(address)
 
 
 @pytest.mark.parametrize("how", ["networkd", "ip"])

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +61,31 @@ def test_every_address_is_in_a_subnet_that_is_served(path: Path) -> None:
         if row[1] in ("in-band", "bmc", "switch"):
             block = blocks[row[0]]
             assert f"dhcp-range=set:{row[0]},{block.network_address},static,{block.netmask}," in bundle["dnsmasq.conf"]
+
+
+def test_the_page_names_the_dhcp_server_and_tries_its_own_file(tmp_path: Path) -> None:
+    """``dnsmasq --test`` without a file looks at what Debian ships, not at what was installed."""
+    bundle = render(resolve(load(ROOT / "examples/07-storage/cluster.yaml")), "hosts")
+    page = bundle["INSTALL.md"]
+    assert "ctl1 serves DHCP and DNS." in page and "| ctl1 | 10.0.0.11/16 | 10.0.0.254 |" in page
+    assert "relays DHCP to ctl1 (10.0.0.11)." in page
+    (block,) = re.findall(r"```sh\n(.*?)```", page, re.S)
+    for name in ("hosts", "dhcp-hosts", "dnsmasq.conf"):
+        (tmp_path / name).write_text(bundle[name])
+    for folder in ("bin", "etc/dnsmasq.d"):
+        (tmp_path / folder).mkdir(parents=True)
+    for name in ("apt-get", "systemctl"):
+        (tmp_path / "bin" / name).symlink_to("/bin/true")
+    real = shutil.which("dnsmasq", path="/usr/sbin:/usr/bin")
+    if real is None:
+        (tmp_path / "bin/dnsmasq").write_text('#!/bin/sh\n[ "$1 $2" = \'--test -C\' ] && ! grep mistake "$3"\n')
+        (tmp_path / "bin/dnsmasq").chmod(0o755)
+    run = ["bash", "-ec", block.replace("/etc/", f"{tmp_path}/etc/")]
+    env = {"PATH": f"{tmp_path}/bin:/usr/sbin:/usr/bin:/bin"}
+    assert subprocess.run(run, cwd=tmp_path, env=env, capture_output=True).returncode == 0
+    assert (tmp_path / "etc/supercloud/dhcp-hosts").read_text() == bundle["dhcp-hosts"]
+    (tmp_path / "dnsmasq.conf").write_text(bundle["dnsmasq.conf"] + "mistake=1\n")
+    assert subprocess.run(run, cwd=tmp_path, env=env, capture_output=True).returncode != 0
 
 
 def test_the_inventory_stays_short_and_holds_every_node_once() -> None:

@@ -283,6 +283,26 @@ def test_each_job_has_its_own_tmp_where_the_release_can(release: str) -> None:
         assert [item.hint for item in found.findings if item.check == "slurm-container-tmp"]
 
 
+@pytest.mark.parametrize("state", ["IDLE", "IDLE+DRAIN", "IDLE+NOT_RESPONDING", "UNKNOWN"])
+def test_install_says_why_a_node_is_not_idle(tmp_path: Path, state: str) -> None:
+    """A node that its health check had drained passed, and one that never came up ended without a word."""
+    guide = render(plan("25.11"), "slurm")["INSTALL.md"]
+    assert "/dev/nvidia0 to /dev/nvidia7 are there" in guide and "subnet manager (compute)" in guide
+    block = next(item for item in re.findall(r"```sh\n(.*?)```", guide, re.S) if "restart slurmd\n" in item)
+    reason = "Reason=adapter mlx5_0: link is INIT"
+    tools = {"systemctl": "", "journalctl": "", "hostname": "echo train-0001", "sinfo": f"echo '{reason}'",
+             "scontrol": f"printf 'NodeName=train-0001\\n   State={state} Weight=1\\n   {reason}\\n'",
+             "sleep": "exit 1" if state == "IDLE" else "kill $PPID", "timeout": 'shift; exec "$@"'}  # fmt: skip
+    for name, text in tools.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    done = subprocess.run(
+        ["bash", "-c", block], capture_output=True, text=True, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    )
+    assert (done.returncode == 0) == (state == "IDLE")
+    assert (reason in done.stderr) == (state != "IDLE")
+
+
 def test_install_makes_no_file_of_etc_slurm_anybody_elses() -> None:
     """The programs in /etc/slurm run as root: they belong to root; keys are made where nobody can read."""
     guide = render(variant("22.05", "two-controllers"), "slurm")["INSTALL.md"]

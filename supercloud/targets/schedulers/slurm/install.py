@@ -11,6 +11,7 @@ from ....plan.model import Plan, PoolPlan
 from ....primitives.templates import fill
 from .conf import head
 from .given import is_dynamic, release_of, slurm_of
+from .gres import accelerator_units
 from .imex import imex_pools
 from .settings import token_settings
 
@@ -49,8 +50,13 @@ def install_text(plan: Plan, files: list[str]) -> str:
         number=plan.scheduler.slurm_user,
         munge_package=" munge" if munge else "",
         sliced=[pool.name for pool in plan.pools if pool.slicing and pool.slicing.mig],
+        onprem=plan.site.kind == "onprem",
+        drivers=[pool for pool in plan.pools
+                 if pool.accelerator and pool.accelerator.devices and accelerator_units(pool)],
+        links=[item.name for item in plan.fabrics if item.kind == "infiniband" and item.role == "compute"],
+        mounts=[item.mount for item in plan.storage if item.mount],
         unnamed=[tenant.name for tenant in plan.tenants if not tenant.users],
-    )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from ....catalog import NetworkOs
 from ....plan.model import Plan
+from ....plan.network.address_servers import address_servers
 from ....plan.network.bridge_needs import bridge_lack
 from ....plan.network.bridges import Bridged, BridgeSwitch, bridges_of
 from ....primitives.bundle import Bundle, File
@@ -57,5 +58,6 @@ def render(plan: Plan) -> Bundle:
     names = {network.fabric.name for network in networks}
     exits = sum(fabric.exits for fabric in plan.spec.fabrics if fabric.name in names)
     files["INSTALL.md"] = fill("ethernet/INSTALL.md.j2", plan=plan, networks=networks, vlans=vlans, tiers=tiers,
-                               loads=dict(sorted(loads.items())), exits=exits)  # fmt: skip
+                               loads=dict(sorted(loads.items())), exits=exits,
+                               servers=address_servers(plan))  # fmt: skip
     return Bundle(files)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....plan.model import Plan
+from ....plan.network.address_servers import address_servers
 from ....plan.network.bonds import bond_devices, bond_interface, bond_name, machine_of
 from ....plan.network.bridges import Bridged, HostBond
 from ....primitives.bundle import File
@@ -28,10 +29,12 @@ def bond_file(plan: Plan, network: Bridged, bonds: Sequence[HostBond]) -> File:
     devices = bond_devices(plan, network.fabric, bond.group, bond.ports)
     links = [(bond_interface(network.fabric, number), devices[number] if devices else "-")
              for number in range(bond.ports)]  # fmt: skip
+    hosts = {host for item in bonds for host in item.hosts}
+    servers = [item for item in address_servers(plan) if item.name in hosts and network.fabric.role == "in-band"]
     text = fill(
         "ethernet/bond.sh.j2", head=head(f"{network.fabric.name} on {bond.group}", "#"), bond=bond,
         fabric=network.fabric, name=bond_name(plan, network.fabric), links=links,
-        machine=machine_of(plan, network.fabric, bond.group),
+        servers=servers, others=len(hosts) > len(servers), machine=machine_of(plan, network.fabric, bond.group),
         options=" ".join(f"{key} {value}" for key, value in options.items()),
         netdev="".join(_NETWORKD[key].format(value) + "\\n" for key, value in options.items()),
     )  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any
 from ...._version import __version__
 from ....plan.fabric.roles import is_routed
 from ....plan.model import FabricPlan, Plan
+from ....plan.network.address_servers import address_servers
 from ....primitives.bundle import Bundle, File
 from ....primitives.tables import csv_text
 from ....primitives.templates import fill
@@ -30,8 +31,9 @@ def render(plan: Plan) -> Bundle:
         "dhcp-hosts": _dhcp_hosts(plan),
         "inventory.yaml": inventory_text(plan, _HEAD),
         "subnets.csv": _subnets(plan),
-        "INSTALL.md": fill("hosts/INSTALL.md.j2", plan=plan, networks=networks, bridged=_bridged(plan)),
-    }
+        "INSTALL.md": fill("hosts/INSTALL.md.j2", plan=plan, networks=networks, bridged=_bridged(plan),
+                           servers=address_servers(plan)),
+    }  # fmt: skip
     if networks.macs:
         files["kea-dhcp4.json"] = _kea(plan)
     return Bundle(files)

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ....plan.cabling.ends import switch_names
-from ....plan.fabric.partitions import has_tenant_hosts
+from ....plan.fabric.partitions import find_manager_node, has_tenant_hosts, manager_hosts
 from ....plan.fabric.subnet import engines
 from ....plan.model import FabricPlan, Plan
 from ....primitives.bundle import Bundle, File
+from ....primitives.nodes import HostRange
 from ....primitives.templates import fill
 from ....spec import Fabric as Declared
 from .ipoib import ipoib_script
@@ -32,12 +33,20 @@ def render(plan: Plan) -> Bundle:
         if fabric.kind == "infiniband" and fabric.tiers:
             declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
             files |= {f"{fabric.name}/{path}": text for path, text in _files(plan, fabric, declared)}
-            if plan.networks and any(item.fabric == fabric.name for item in plan.networks.subnets):
+            if _addressed(plan, fabric):
                 files[f"{fabric.name}/ipoib.sh"] = ipoib_script(plan, fabric)
                 files[f"{fabric.name}/ipoib-{fabric.name}.service"] = fill(
                     "infiniband/ipoib.service.j2", name=plan.name, fabric=fabric.name, folder=f"{_HOSTS}/{fabric.name}"
                 )
     return Bundle(files)
+
+
+def _addressed(plan: Plan, fabric: FabricPlan) -> list[HostRange]:
+    """The hosts that have addresses on a fabric, which the script of IPoIB sets."""
+    networks = plan.networks
+    if networks is None or all(item.fabric != fabric.name for item in networks.subnets):
+        return []
+    return [*(plan.pool(name).hosts for name in fabric.pools), *(item.hosts for item in networks.served(fabric.name))]
 
 
 @dataclass(frozen=True)
@@ -90,6 +99,8 @@ def _files(plan: Plan, fabric: FabricPlan, declared: Declared) -> Iterator[tuple
         subnets=count_subnets(fabric), unit=manager_unit(fabric), roots=bool(subnet.roots), nvidia=nvidia,
         missing=sum(name not in fabric.guids for name in top) if fabric.guids else 0, ufm=_UFM,
         standbys=subnet.standbys, m_key=declared.m_key, divided=has_tenant_hosts(declared),
+        managers=manager_hosts(fabric), clients=_addressed(plan, fabric),
+        node=find_manager_node(plan, fabric),
     )  # fmt: skip
 
 

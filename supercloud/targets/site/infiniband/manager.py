@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ....plan.fabric.nccl import rdma_devices
-from ....plan.fabric.partitions import service_hosts
+from ....plan.fabric.partitions import manager_hosts
 from ....plan.fabric.port_guids import PortGuids
 from ....plan.model import FabricPlan, Plan
 from ....primitives.bundle import File
@@ -60,9 +60,7 @@ def render_manager(plan: Plan, fabric: FabricPlan, m_key: str | None, folder: st
 def _managers(plan: Plan, fabric: FabricPlan, several: bool) -> list[_Manager]:
     """The declared hosts of the subnet manager, the master first."""
     guids = PortGuids(plan, fabric)
-    service = next((item for item in fabric.services if item.name == f"{fabric.name}-manager"), None)
-    hosts = service_hosts(service) if service else []
-    return [_Manager(host, "" if several else next(iter(guids.guids(host)), "")) for host in hosts]
+    return [_Manager(host, "" if several else next(iter(guids.guids(host)), "")) for host in manager_hosts(fabric)]
 
 
 def _pools(plan: Plan, fabric: FabricPlan) -> Iterator[_Pool]:

@@ -60,6 +60,27 @@ def test_the_open_manager_has_no_file_of_ufm() -> None:
     assert "systemctl enable --now opensm-compute\n" in files["compute/GUIDE.md"]
 
 
+def test_the_guide_names_the_hosts_and_has_every_line_that_installs(tmp_path: Path) -> None:
+    """Neither where OpenSM runs nor how it and the units of IPoIB come onto hosts was on the page."""
+    declared = files_of("manager: {links: 4, appliances: 2}")["compute/GUIDE.md"]
+    assert "It runs on compute-manager-01, compute-manager-02," in declared
+    guide = files_of()["compute/GUIDE.md"]
+    assert "such as train-0001" in guide and "On train-[0001-" in guide
+    # masked before it is installed, or the package starts one on every port
+    assert guide.index("mask opensm.service") < guide.index("apt-get install -y opensm") < guide.index("enable --now")
+    for name in ("ipoib.sh", "ipoib-compute.service"):
+        (tmp_path / name).write_text(files_of()[f"compute/{name}"])
+    lines = [
+        line.strip() for line in guide.partition("## The hosts")[2].splitlines() if line.startswith("    install ")
+    ]
+    for folder in ("etc/systemd/system", "copy"):
+        (tmp_path / folder).mkdir(parents=True)
+    subprocess.run(["sh", "-ec", "\n".join(lines).replace(" /etc", f" {tmp_path}/etc")], cwd=tmp_path, check=True)
+    unit = (tmp_path / "etc/systemd/system/ipoib-compute.service").read_text()
+    started = unit.split("ExecStart=/")[1].split()[0]
+    assert os.access(tmp_path / started, os.X_OK) and "enable --now ipoib-compute.service" in guide
+
+
 def test_appliances_of_ufm_beside_the_open_manager_are_a_finding() -> None:
     text = (EXAMPLES / "05-superpod-networks" / "cluster.yaml").read_text()
     assert not findings_of(sc.resolve(loads(text)))

@@ -1,6 +1,7 @@
 #!/bin/bash
 # in-band on home-nfs: made by supercloud VERSION; edits are lost
-# 2 links to in-band as one (active-backup); the address comes by DHCP, as of one link.
+# 2 links to in-band as one (active-backup).
+# The address comes by DHCP, as of one link.
 #   bond.sh show       print it
 #   bond.sh networkd   write it for systemd-networkd, and load it
 #   bond.sh ip         set it now, until the next boot

@@ -1,0 +1,59 @@
+"""The page above the folders of all targets: which of them is installed when, and on which hosts."""
+
+from __future__ import annotations
+
+from ..plan.fabric.partitions import find_manager_node, manager_hosts
+from ..plan.fabric.roles import is_routed
+from ..plan.model import FabricPlan, HostPlan, Plan, PoolPlan
+from ..plan.network.address_servers import address_servers
+from ..plan.network.bonds import bond_groups
+from ..primitives.bundle import Bundle
+from ..primitives.templates import fill
+from . import targets_for
+
+__all__ = ["render_order"]
+
+
+def render_order(plan: Plan) -> Bundle:
+    """INSTALL.md of the whole output. Clusters on a cloud have none: their machines set themselves up as they boot."""
+    if plan.site.kind != "onprem":
+        return Bundle({})
+    servers = address_servers(plan)
+    served = {server.name for server in servers}
+    schedulers = list(dict.fromkeys(host.name for host in _schedulers(plan)))
+    others = [*schedulers, *(str(group.hosts) for group in plan.servers)]
+    joined = [fabric for fabric in plan.fabrics if fabric.tiers]
+    return Bundle({
+        "INSTALL.md": fill(
+            "installation/INSTALL.md.j2", plan=plan, targets=targets_for(plan), servers=servers,
+            bridged=[item for item in joined if item.kind != "infiniband" and not is_routed(item.kind, item.role)],
+            routed=[item for item in joined if item.kind != "infiniband" and is_routed(item.kind, item.role)],
+            managers=[(item, _managers(plan, item)) for item in joined if item.kind == "infiniband"],
+            bonds=any(bond_groups(item) for item in joined if item.role == "in-band"),
+            drivers=[pool for pool in plan.pools if pool.accelerator],
+            schedulers=schedulers, others=[name for name in others if name not in served], is_switched=_is_switched,
+            outside=[item for item in plan.storage if not item.servers],
+        )
+    })  # fmt: skip
+
+
+def _schedulers(plan: Plan) -> tuple[HostPlan, ...]:
+    database = plan.scheduler.database
+    return (*plan.scheduler.controllers, *((database,) if database else ()))
+
+
+def _is_switched(pool: PoolPlan) -> bool:
+    """Whether NVLink switches may be on the machine's own board, for whose service its driver has a package."""
+    link = pool.accelerator.scale_up if pool.accelerator else None
+    return bool(
+        link and link.kind.startswith("NVLink") and link.wiring == "switched" and pool.machine.domain_nodes == 1
+    )
+
+
+def _managers(plan: Plan, fabric: FabricPlan) -> str:
+    """The hosts of a subnet manager in words; without a machine for it, a node."""
+    declared = manager_hosts(fabric)
+    if declared:
+        return ", ".join(declared)
+    node = find_manager_node(plan, fabric)
+    return f"a host on it, such as {node}" if node else "a host on it"
