@@ -9,11 +9,12 @@ from ...catalog import Cable
 from ...primitives.quantity import Rate
 from ...spec import Fabric as Declared
 from ..model import FabricPlan, LayoutPlan, Plan, Service
+from .cabled import network_of
 from .ends import UNIT, Devices
 from .parts import Parts
 from .table import CableTable
 
-__all__ = ["choose", "joining", "named_cable", "network_of"]
+__all__ = ["choose", "joining", "named_cable"]
 
 Ints = NDArray[np.int64]
 Metres = NDArray[np.float64]
@@ -23,11 +24,6 @@ Metres = NDArray[np.float64]
 _TRAY = 0.3
 _SPARE = 0.5
 _RACK_UNITS = 48
-
-
-def network_of(fabric: FabricPlan) -> str:
-    """infiniband or ethernet: what cables and transceivers must speak."""
-    return "infiniband" if fabric.kind == "infiniband" else "ethernet"
 
 
 def choose(

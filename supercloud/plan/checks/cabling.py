@@ -117,8 +117,9 @@ def cable_named(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue
         import numpy as np
 
+        from ..cabling.cabled import network_of
         from ..cabling.cables import cables_of
-        from ..cabling.choice import named_cable, network_of
+        from ..cabling.choice import named_cable
 
         try:
             table = cables_of(plan, fabric)

@@ -8,7 +8,7 @@ from typing import cast
 from ...catalog import Catalog, Transceiver
 from ...errors import Finding
 from ...primitives.quantity import Rate
-from ..cabling.choice import network_of
+from ..cabling.cabled import network_of
 from ..fabric.roles import adapter_of
 from ..model import FabricPlan, Plan
 

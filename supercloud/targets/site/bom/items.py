@@ -8,9 +8,8 @@ from math import ceil
 
 import numpy as np
 
-from ....plan.cabling.cabled import fabrics_cabled
+from ....plan.cabling.cabled import fabrics_cabled, network_of
 from ....plan.cabling.cables import cables_of
-from ....plan.cabling.choice import network_of
 from ....plan.cabling.ends import Spots
 from ....plan.cabling.parts import Parts
 from ....plan.cabling.table import CableTable

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ....plan.cabling.choice import network_of
+from ....plan.cabling.cabled import network_of
 from ....plan.cabling.ends import UNIT, Devices
 from ....plan.cabling.table import CableTable
 from ....plan.model import Plan

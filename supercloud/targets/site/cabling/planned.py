@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import InputError
-from ....plan.cabling.cabled import fabrics_cabled
+from ....plan.cabling.cabled import fabrics_cabled, network_of
 from ....plan.cabling.cables import cables_of
-from ....plan.cabling.choice import network_of
 from ....plan.cabling.ends import Spots
 from ....plan.cabling.table import CableTable
 from ....plan.model import Plan
