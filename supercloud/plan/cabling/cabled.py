@@ -1,4 +1,4 @@
-"""Which fabrics have cables of ours, and of which kind. A module of its own, as checks ask it without laying cables (numpy)."""
+"""Which fabrics have cables of ours, and of which kind. Apart, as checks ask it without laying cables (numpy)."""
 
 from __future__ import annotations
 
