@@ -22,6 +22,14 @@ scheduler: {{kind: slurm, version: "{release[0]:02d}.{release[1]:02d}", accounti
 pools: [{{name: tiny, machine: dgx-h100, nodes: 2}}]
 """
 
+# A linger of 0 s: closing sends a reset, as the kernel does for a process that ends with an answer unread.
+RESET = """\
+import socket, struct, sys
+client = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+client.close()
+"""
+
 
 def bundle(folder: Path, slurm: Slurm) -> Path:
     return written(SPEC.format(release=slurm.release), folder).folder
@@ -44,13 +52,16 @@ def test_labs_with_nodes_of_the_same_names_run_side_by_side(
 
 def test_what_slurm_says_of_one_who_hangs_up(slurm_2205: Slurm, tmp_path: Path) -> None:
     """Before it has asked, and before it is answered: what complaints.py takes for a command that was ended."""
-    with Lab(bundle(tmp_path, slurm_2205)) as lab:
+    text = SPEC.replace(", accounting: false", "").format(release=slurm_2205.release)
+    with Lab(written(text, tmp_path).folder) as lab:
         lab.start(nodes="")
         host = lab.run("scontrol show config | sed -n 's/^SlurmctldHost.* = \\([^ (]*\\).*/\\1/p'").stdout.split()[0]
         lab.run(f"bash -c 'exec 3<>/dev/tcp/{host}/6817; exec 3>&-'")
         lab.wait_for("the first word", lambda: "Zero Bytes were transmitted or received" in lab.log("slurmctld"))
         lab.run("pkill -STOP slurmctld; timeout -s KILL 1 scontrol ping; pkill -CONT slurmctld", check=False)
         lab.wait_for("the second", lambda: "msg_type=8001: Unexpected missing socket error" in lab.log("slurmctld"))
+        lab.run(["python3", "-c", RESET, host, "6819"])
+        lab.wait_for("the third", lambda: "error[104]: Connection reset by peer" in lab.log("slurmdbd"))
         assert not complaints(lab)
 
 
