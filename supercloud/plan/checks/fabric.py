@@ -228,8 +228,8 @@ def _order_of_pools(plan: Plan, catalog: Catalog, fabric: FabricPlan, name: str)
 
 def _has_whole_domains(plan: Plan, catalog: Catalog, spec: ClusterSpec) -> bool:
     """Whether a spec can be planned, with no split domain on any fabric."""
-    found = replan(plan, catalog, spec)
-    return found is not None and not any(_split_domains(found, item) for item in found.fabrics)
+    found, errors = replan(plan, catalog, spec)
+    return not errors and not any(_split_domains(found, item) for item in found.fabrics)
 
 
 def _whole_domains(plan: Plan, catalog: Catalog, fabric: FabricPlan, pool: str) -> str:

@@ -13,7 +13,7 @@ from ..problems import Problems
 __all__ = ["rebuild", "replan"]
 
 # Checks that plan anew themselves; they are not run on what they plan.
-_PLANNING = ("network_blocked", "fabric_split_domain")
+_PLANNING = ("network_blocked", "fabric_split_domain", "subnet_manager_port")
 
 
 def rebuild(plan: Plan, catalog: Catalog, fabric: Fabric) -> FabricPlan | None:
@@ -29,24 +29,23 @@ def rebuild(plan: Plan, catalog: Catalog, fabric: Fabric) -> FabricPlan | None:
     return next((item for item in found if item.name == fabric.name), None) if _is_built(fabric, problems) else None
 
 
-def replan(plan: Plan, catalog: Catalog, spec: ClusterSpec) -> Plan | None:
-    """The plan of another spec; None where that has an error which the plan has not."""
+def replan(plan: Plan, catalog: Catalog, spec: ClusterSpec) -> tuple[Plan, list[Finding]]:
+    """The plan of another spec, and those of its errors which the plan has not: none means that the spec will do."""
     from ..resolve import decide  # which imports the checks
 
     found = decide(spec, catalog, plan.folder)
-    errors = _errors(found, catalog)
-    return found if not errors or errors <= _errors(plan, catalog) else None
+    errors = _list_errors(found, catalog)
+    known = {(item.check, item.path) for item in _list_errors(plan, catalog)} if errors else set()
+    return found, [item for item in errors if (item.check, item.path) not in known]
 
 
-def _errors(plan: Plan, catalog: Catalog) -> set[tuple[str, str]]:
-    """Check and path of each error, of decisions and of checks."""
+def _list_errors(plan: Plan, catalog: Catalog) -> list[Finding]:
+    """The errors of decisions and of checks."""
     from . import CHECKS
 
-    findings: list[Finding] = list(plan.findings)
-    for check in CHECKS:
-        if check.__name__ not in _PLANNING:
-            findings += check(plan, catalog)
-    return {(item.check, item.path) for item in findings if item.level == "error"}
+    checks = (check for check in CHECKS if check.__name__ not in _PLANNING)
+    findings = [*plan.findings, *(finding for check in checks for finding in check(plan, catalog))]
+    return [item for item in findings if item.level == "error"]
 
 
 def _is_built(fabric: Fabric, problems: Problems) -> bool:

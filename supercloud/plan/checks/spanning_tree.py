@@ -168,9 +168,9 @@ def _cure(plan: Plan, catalog: Catalog, name: str) -> _Cure:
         if rebuild(plan, catalog, changed) is None:
             continue  # much quicker than a whole plan
         fabrics = tuple(changed if item is declared else item for item in plan.spec.fabrics)
-        found = replan(plan, catalog, plan.spec.model_copy(update={"fabrics": fabrics}))
-        blocked = _blocked(found, name) if found else None
-        if found and not (blocked and blocked.blocked):
+        found, errors = replan(plan, catalog, plan.spec.model_copy(update={"fabrics": fabrics}))
+        blocked = None if errors else _blocked(found, name)
+        if not errors and not (blocked and blocked.blocked):
             return _Cure(settings, declared.spines is not None)
     return _Cure(None, declared.spines is not None)
 

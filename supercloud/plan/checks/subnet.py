@@ -23,6 +23,7 @@ from ..fabric.partitions import (
 from ..fabric.port_guids import find_lacking_guids
 from ..kubernetes.fabrics import reaches
 from ..model import FabricPlan, Plan
+from .rebuild import replan
 
 __all__ = ["CHECKS"]
 
@@ -102,13 +103,9 @@ _MANAGER_LINKS = 2
 
 def _manager_cure(plan: Plan, catalog: Catalog, path: str) -> str:
     """What gives the hosts of the manager a port, tried on a plan; and what else has to change for it."""
-    from ..resolve import resolve  # which runs the checks
-
     fabrics = tuple(_with_manager_ports(item) if item.kind == "infiniband" else item for item in plan.spec.fabrics)
-    tried = resolve(plan.spec.model_copy(update={"fabrics": fabrics}), catalog)
-    known = {(item.check, item.path) for item in plan.findings}
-    error = next((item for item in tried.errors if item.path.startswith(path)
-                  and (item.check, item.path) not in known), None)  # fmt: skip
+    tried, errors = replan(plan, catalog, plan.spec.model_copy(update={"fabrics": fabrics}))
+    error = next((item for item in errors if item.path.startswith(path)), None)
     ports = f"set manager: {{links: {_MANAGER_LINKS}}} (a leaf port for each of two hosts)"
     if error:
         return f"{ports}; there is room for it if you {error.hint}"
