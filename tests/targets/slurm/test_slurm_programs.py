@@ -230,8 +230,15 @@ def test_busy_nodes_are_looked_at(node: Host) -> None:
     text = render(plan(), "slurm")["slurm.conf"]
     assert "HealthCheckNodeState=ANY,CYCLE\n" in text
     node.fake("df", 'echo head; echo "disk 100 99 1 99% /tmp"')
-    node.fake("pgrep", '[ "$*" = "-f ^slurmstepd: \\[" ]')
+    step = node.folder / "root/proc/77"
+    step.mkdir()
+    (step / "cmdline").write_bytes(b"slurmstepd: [7.batch]\0\0\0")
     assert node.run("health-check.sh").returncode == 0
+    (step / "cmdline").write_bytes(b"/usr/sbin/slurmstepd\0infinity\0")  # the one of slurmd's scope has no job
+    assert node.run("health-check.sh").returncode == 1
+    assert _reason(node) == "/tmp is 99% full"
+    node.said.unlink()
+    (step / "cmdline").write_bytes(b"slurmstepd: [7.batch]\0\0\0")
     node.fake("dmesg", "echo '[ 200.5] NVRM: Xid (PCI:0000:3b:00): 79, x'")
     assert node.run("health-check.sh").returncode == 1
     assert _reason(node) == "the driver reported Xid 79"
@@ -336,9 +343,24 @@ def test_epilog_removes_nothing_else(job: Host) -> None:
     assert (job.folder / "scratch/7").exists()
 
 
+def test_epilog_lists_the_processes_of_a_user(job: Host) -> None:
+    function = re.search(r"^processes_of\(\) \{.*\}\n", (job.etc / "epilog.sh").read_text(), re.M)
+    assert function is not None
+
+    def list_processes(user: int) -> list[int]:
+        script = f"{function[0]}processes_of {user}\n"
+        done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+        assert not done.stderr
+        return list(map(int, done.stdout.split()))
+
+    assert os.getpid() in list_processes(os.geteuid()) and os.getpid() not in list_processes(4_000_000_000)
+
+
 def test_epilog_ends_what_is_left(job: Host) -> None:
     """Only processes outside jobs, and only when the user has no other job here."""
-    job.fake("pgrep", '[ -e /proc/$VICTIM/ns ] && echo "$VICTIM"')
+    # no other user is to be had here: the list of processes alone is another's
+    lists = "-slE) [ ! -e /proc/$VICTIM/ns ] || echo /proc/$VICTIM/status"
+    job.fake("grep", f'case $1 in {lists} ;; *) exec /bin/grep "$@" ;; esac')
     for answer, ends in (("echo 7; echo 8", False), ("exit 1", False), ("echo 7", True)):
         victim = subprocess.Popen(["sleep", "60"])
         try:

@@ -98,7 +98,8 @@ check_imex() {
 }
 
 # Processes of slurmstepd are called after their step; the one of slurmd's scope, "slurmstepd infinity", has no job.
-runs_jobs() { pgrep -f '^slurmstepd: \[' >/dev/null; }
+# Read from /proc: pgrep is a package of its own (procps), which not every host has.
+runs_jobs() { grep -qsa '^slurmstepd: \[' "$root"/proc/[0-9]*/cmdline; }
 
 # Not beside a job, which may fill a disk and take its files away again.
 check_disks() {

@@ -19,10 +19,13 @@ in_a_job() {
     grep -qE '[:/]([^/]*_)?slurmstepd\.scope/job_[0-9]+(/|$)|:/(.*/)?slurm(_[^/]+)?/uid_[0-9]+/job_[0-9]+(/|$)' <<<"$groups"
 }
 
+# Processes of the user: as `pgrep -u` lists them, which is a package of its own (procps) that not every host has.
+processes_of() { grep -slE "^Uid:[[:space:]]+[0-9]+[[:space:]]+$1[[:space:]]" /proc/[0-9]*/status | tr -dc '0-9\n'; }
+
 # Processes of the user on this host that belong to no job. slurmstepd ends those of a job, of this or another, itself.
 leftovers() {
     local process
-    for process in $(pgrep -u "$user"); do
+    for process in $(processes_of "$user"); do
         ! in_a_job "$process" || continue
         [ "$(readlink "/proc/$process/ns/net")" = "$(readlink /proc/self/ns/net)" ] && echo "$process"
     done
