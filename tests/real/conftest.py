@@ -11,6 +11,7 @@ import history
 import pytest
 
 HERE = Path(__file__).resolve().parent
+LONG_SETUP = 30  # seconds: a lab that took as long and failed twice is not tried again for each test of its file
 RUN = f"{time.strftime('%Y-%m-%dT%H:%M:%S')}-{os.getpid()}"
 
 
@@ -58,7 +59,14 @@ class Recorder:
         self.seconds: Counter[str] = Counter()
         self.failed: set[str] = set()
         self.repeated: set[str] = set()  # a failed attempt that another one follows: its teardown is not the end
+        self.broken: dict[str, str] = {}  # a file of tests to the first one whose lab could not be made
         self.root = config.rootpath
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        first = self.broken.get(item.nodeid.split("::")[0])
+        if first and first != item.nodeid:
+            pytest.fail(f"not tried: the lab could not be made for {first}", pytrace=False)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         name = report.nodeid
@@ -68,6 +76,8 @@ class Recorder:
             self.repeated.add(name)
         elif report.failed:
             self.failed.add(name)
+            if report.when == "setup" and report.duration > LONG_SETUP:
+                self.broken.setdefault(name.split("::")[0], name)
         if report.when == "teardown":
             if name not in self.repeated:
                 self._write(name)

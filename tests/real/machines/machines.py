@@ -11,10 +11,12 @@ killed is cleaned up by a guard that waits for the lock which the process held.
 from __future__ import annotations
 
 import fcntl
+import ipaddress
 import os
 import shlex
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +32,7 @@ Result = TypeVar("Result")
 SCRIPT = Path(__file__).resolve().parent / "machine.sh"
 SLOTS = 190  # machine.sh used by hand takes 199
 BOOT_LIMIT = 300  # seconds
+ARCHIVE = "deb.debian.org"  # a machine that cannot resolve it installs nothing: apt tries for ten minutes
 
 
 class MachineError(Exception):
@@ -197,6 +200,7 @@ class Machines:
         shown = [str(folder) for folder in show] + ([links] if links.startswith("/") and Path(links).is_dir() else [])
         extra = {"SUITE": suite, "BIND": " ".join(shown), "BOOT_LIMIT": str(int(limit))}
         _script(self.slot, "up", name, str(number), env=extra, timeout=limit + 1800)  # the first one makes the root
+        machine.wait(f"getent ahostsv4 {ARCHIVE} || {{ ip route; cat /etc/resolv.conf; false; }}")
         return machine
 
     def boot_all(
@@ -226,9 +230,31 @@ class Machines:
             os.close(self._lock)
 
 
+def find_foreign_networks() -> list[ipaddress.IPv4Network]:
+    """IPv4 networks that this machine reaches through an interface which no slot made; from its table of routes."""
+    found = []
+    for line in Path("/proc/net/route").read_text().splitlines()[1:]:
+        interface, network, *_, mask, _mtu, _window, _irtt = line.split()
+        if not interface.startswith("sc-mach"):
+            found.append(ipaddress.IPv4Network((_read_address(network), str(_read_address(mask)))))
+    return found
+
+
+def _read_address(text: str) -> ipaddress.IPv4Address:
+    """An address of the table of routes: hexadecimal, in the order of this machine's bytes."""
+    return ipaddress.IPv4Address(int(text, 16).to_bytes(4, sys.byteorder))
+
+
 def _claim() -> tuple[int, int]:
-    """The first slot that nobody holds, and its lock, held as long as this process lives or until it is closed."""
+    """The first slot that nobody holds, and its lock, held as long as this process lives or until it is closed.
+
+    A slot whose network this machine already has elsewhere is passed over: answers would go there.
+    """
+    foreign = find_foreign_networks()
     for slot in range(SLOTS):
+        own = ipaddress.IPv4Network(f"10.77.{slot}.0/24")
+        if any(network.subnet_of(own) for network in foreign):  # a wider one does not matter: the narrower route wins
+            continue
         lock = os.open(cache_folder() / f"slot-{slot}.lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -236,7 +262,9 @@ def _claim() -> tuple[int, int]:
             os.close(lock)
             continue
         return slot, lock
-    raise MachineError(f"all {SLOTS} slots of {cache_folder()} are held by running tests")
+    raise MachineError(
+        f"all {SLOTS} slots of {cache_folder()} are held by running tests, or this machine has their networks"
+    )
 
 
 def _environment(slot: int) -> dict[str, str]:

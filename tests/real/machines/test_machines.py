@@ -68,6 +68,21 @@ def test_a_machine_installs_packages_from_the_archive_and_starts_their_services(
     one.run("munge -n | unmunge")
 
 
+def test_a_slot_whose_network_is_elsewhere_is_passed_over(machines: Machines) -> None:
+    with Machines() as free:
+        slot = free.slot
+    bridge = f"other{os.getpid() % 10**6}"
+    subprocess.run(["ip", "link", "add", bridge, "type", "bridge"], check=True)
+    try:
+        subprocess.run(["ip", "addr", "add", f"10.77.{slot}.1/24", "dev", bridge], check=True)
+        subprocess.run(["ip", "link", "set", bridge, "up"], check=True)
+        with Machines() as other:
+            assert other.slot != slot
+            other.boot("three", 13).run("getent ahostsv4 deb.debian.org")
+    finally:
+        subprocess.run(["ip", "link", "del", bridge], check=True)
+
+
 def test_machines_reach_each_other_and_have_their_own_units(machines: Machines, one: Machine) -> None:
     two = machines.machines["two"]
     one.run(f"exec 3<>/dev/tcp/{one.ip}/1 || true")
