@@ -25,8 +25,9 @@ help:
 demo: .venv/.ready
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
+# three workers: a fifth of the time two cores would wait for subprocesses
 test: .venv/.dev
-	$(BIN)/python -m pytest --numprocesses=2 --dist=worksteal
+	$(BIN)/python -m pytest --numprocesses=3 --dist=worksteal
 
 lint: .venv/.dev
 	$(BIN)/ruff format --check .

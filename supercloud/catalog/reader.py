@@ -55,6 +55,7 @@ from .thermal import Cdu, Coolant, HeatRejection, ThermalClass
 __all__ = ["KINDS", "OVERLAY_VARIABLE", "Catalog"]
 
 _ONE = {
+    "adapter-qos": "quality of service of adapters",
     "alerts": "set of alerts", "cooling": "way of cooling", "metrics": "set of metrics",
     "node-topologies": "node-topology", "platform-ranges": "set of platform ranges",
     "prices": "list of prices", "storage": "storage product", "xids": "list of XIDs",

@@ -34,7 +34,7 @@ Priority = Annotated[int, Whole(0, 7)]
 Mtu = Annotated[int, Whole(1280, 9216)]
 
 _MOST_SERVICE_LINKS = 1_000_000
-"""Of a fabric: each is placed on a leaf port of its own, and more would take seconds."""
+"""Of a fabric, those between machines of a pair included: each is a row of cabling, and more would take seconds."""
 
 
 class Switches(Model):
@@ -254,11 +254,11 @@ class Fabric(Model):
 
     @model_validator(mode="after")
     def _has_bounded_links(self) -> Fabric:
-        links = {item.name: item.count * item.links for item in self.services}
+        links = {item.name: item.count * (item.links + item.peer_links) for item in self.services}
         if sum(links.values()) > _MOST_SERVICE_LINKS:
             largest = max(links, key=links.__getitem__)
             raise ValueError(
                 f"services: {sum(links.values())} links in all, {links[largest]} of them of {largest!r}; a fabric has "
-                f"at most {_MOST_SERVICE_LINKS}. Take fewer machines (count) or fewer links of each (links)"
+                f"at most {_MOST_SERVICE_LINKS}. Take fewer machines (count) or fewer links of each (links, peer_links)"
             )
         return self

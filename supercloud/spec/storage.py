@@ -26,7 +26,8 @@ from .hints import add_pattern
 
 __all__ = ["Checkpoint", "Mount", "Protection", "Servers", "Storage", "Throughput"]
 
-_PATH = add_pattern(r"^/[A-Za-z0-9._/-]*$", "is not an absolute path of letters, digits, dots, dashes and underscores",
+_PATH = add_pattern(r"^(/\.{0,2}[A-Za-z0-9_-][A-Za-z0-9._-]*)+/?$",
+                    "is not an absolute path of letters, digits, dots, dashes and underscores, without . and ..",
                     lambda text: "a path such as /scratch/run")  # fmt: skip
 Mount = Annotated[str, Field(pattern=_PATH, max_length=255)]
 

@@ -33,6 +33,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "tenant-limits": ("warning", {"tenants": [{"name": "a", "limits": {"accelerators": 5000}}]}),
     "storage-mount": ("error", {"storage": [{"name": "a", "kind": "nfs", "mount": "/x"},
                                             {"name": "b", "kind": "nfs", "mount": "/x/"}]}),
+    "storage-mount-reserved": ("error", {"storage": [{"name": "a", "kind": "nfs", "mount": "/etc"}]}),
     "storage-throughput-unknown": ("note", {"storage": [{"name": "a", "kind": "nfs", "mount": "/x"}]}),
 }  # fmt: skip
 

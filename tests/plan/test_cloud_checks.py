@@ -41,7 +41,7 @@ def test_all_of_it_is_said_at_once() -> None:
     )
     assert {
         "cloud-capacity-zone", "cloud-placement", "cloud-storage-throughput", "cloud-storage-size",
-        "cloud-mount-reserved", "cloud-network-private", "cloud-tags",
+        "storage-mount-reserved", "cloud-network-private", "cloud-tags",
     } <= {finding.check for finding in plan.findings}  # fmt: skip
 
 

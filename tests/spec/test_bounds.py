@@ -56,6 +56,14 @@ LARGE_SPECS: dict[str, tuple[str, dict[str, Any]]] = {
         "fabrics[0]",
         {"fabrics": [{"name": "a", "kind": "roce", "services": [{"name": "s", "count": 39_873, "links": 128}]}]},
     ),
+    "links between machines of pairs": (
+        "fabrics[0]",
+        {
+            "fabrics": [
+                {"name": "a", "kind": "ethernet", "services": [{"name": "s", "count": 20_000, "peer_links": 1024}]}
+            ]
+        },
+    ),
     "peer links": ("fabrics[0].peer_links", {"fabrics": [{"name": "a", "kind": "roce", "peer_links": 10_000_000}]}),
     "appliances": (
         "facility.machines[0].count",

@@ -42,8 +42,12 @@ def monitor(bundle: Any, kind: str) -> set[int]:
     values = yaml.safe_load(bundle["charts/node-problem-detector.yaml"])
     [text] = values["settings"]["custom_monitor_definitions"].values()
     [rule] = [rule for rule in json.loads(text)["rules"] if rule["type"] == kind]
-    lines = {code: f"NVRM: Xid (PCI:0000:3b:00): {code}, pid=1, x" for code in range(1, 300)}
-    return {code for code, line in lines.items() if re.fullmatch(rule["pattern"], line)}
+    # as the driver writes them, for a device and for an instance of it under MIG
+    devices = ("PCI:0000:3b:00", "PCI:0000:3b:00 GPU-I:05")
+    lines = {code: [f"NVRM: Xid ({device}): {code}, pid=1, x" for device in devices] for code in range(1, 300)}
+    found = {code: [bool(re.fullmatch(rule["pattern"], line)) for line in lines[code]] for code in lines}
+    assert all(whole == part for whole, part in found.values())
+    return {code for code in found if all(found[code])}
 
 
 def alerts(bundle: Any) -> dict[int, str]:

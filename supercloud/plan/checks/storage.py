@@ -12,6 +12,7 @@ from ...catalog import Catalog
 from ...errors import Finding
 from ...primitives.quantity import Rate, Size
 from ..model import Plan
+from ..mounts import clean_mount, is_reserved
 from ..storage.model import Design, LustreDesign
 from ..storage.products import PARALLEL, lowest_rates, tier_names
 from . import storage_servers as on_servers
@@ -25,9 +26,9 @@ def storage_mount(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Two things mounted at one place, or one inside the other."""
     seen: dict[str, str] = {}
     for index, item in enumerate(plan.storage):
-        mount = item.mount.rstrip("/") or "/" if item.mount else None
-        if mount is None:
+        if not item.mount:
             continue
+        mount = clean_mount(item.mount)
         for other, name in seen.items():
             if mount == other or mount.startswith(f"{other}/") or other.startswith(f"{mount}/"):
                 yield Finding(
@@ -38,6 +39,19 @@ def storage_mount(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "mount them side by side",
                 )
         seen[mount] = item.name
+
+
+def storage_mount_reserved(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A mount that hides a folder of the system."""
+    for index, item in enumerate(plan.spec.storage):
+        if item.mount and is_reserved(item.mount):
+            yield Finding(
+                "storage-mount-reserved",
+                "error",
+                f"storage[{index}].mount",
+                f"{item.mount} belongs to the operating system or the scheduler",
+                f"mount it at /{item.name}",
+            )
 
 
 def storage_throughput_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -222,6 +236,7 @@ def storage_checkpoint(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 CHECKS = (
     storage_mount,
+    storage_mount_reserved,
     storage_throughput_unknown,
     storage_throughput_low,
     storage_servers,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from boot_machines import plan
+from test_boot_scale import Scaler
 
 from supercloud.targets import render
 
@@ -93,7 +94,36 @@ def test_aws_groups(aws: Provider) -> None:
     aws.fake("aws", "case $* in *set-desired*) echo VcpuLimitExceeded; exit 254 ;; *) echo asg-1 ;; esac")
     assert aws.run("cloud_resize train-spot 4") == (3, "VcpuLimitExceeded\n")
     aws.fake("aws", "printf 'i-1\\t10.0.0.1\\ni-2\\tNone\\n'")
-    assert aws.run("cloud_instances train-spot") == (0, "i-1\t10.0.0.1\ni-2\t-\n")
+    assert aws.run("cloud_instances train-spot") == (0, "i-1 10.0.0.1\ni-2 -\n")
+
+
+# what the three command lines print for a machine with an address and one without, and for domains
+LISTS = {
+    "aws": ("i-1\\t10.0.0.1\\ni-2\\tNone\\n", "i-1\\tcb-7\\n", "cb-7"),
+    "gcp": ("i-1\\t10.0.0.1\\ni-2\\t\\n", "i-1\\tsub-7\\n", "sub-7"),
+    "azure": ("i-1\\t10.0.0.1\\ni-2\\t\\n", "", "g"),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_instances_are_listed_as_the_scaler_reads_them(tmp_path: Path, name: str) -> None:
+    listed, domains, domain = LISTS[name]
+    provider = Provider(tmp_path, name)
+    script = f'case $* in *opology*) printf "{domains}" ;; *"vmss list"*) echo g ;; *) printf "{listed}" ;; esac'
+    for tool in ("aws", "gcloud", "az"):
+        provider.fake(tool, script)
+    code, lines = provider.run("cloud_instances g")
+    assert (code, lines) == (0, "i-1 10.0.0.1\ni-2 -\n")
+    assert provider.run("cloud_domains g")[1].splitlines()[0] == f"i-1 {domain}"
+    (tmp_path / "scaler").mkdir()
+    scaler = Scaler(tmp_path / "scaler")
+    scaler.group("train-spot", 2, *lines.splitlines())
+    scaler.nodes(train_0001="ALLOCATED+CLOUD+POWERING_UP")
+    scaler.scale("pass")
+    assert scaler.record("train-0001") == "train-spot i-1"
+    scaler.nodes(train_0001="ALLOCATED+CLOUD+DYNAMIC_NORM")
+    assert scaler.scale("pass") == [] or "is gone" not in scaler.log
+    assert scaler.record("train-0001") == "train-spot i-1"
 
 
 def test_aws_refusal_since(aws: Provider) -> None:

@@ -9,27 +9,14 @@ from pathlib import PurePosixPath
 from ....catalog import Catalog
 from ....errors import Finding
 from ...model import Plan
+from ...mounts import clean_mount, is_reserved
 from .given import cloud_of, pools_of
 from .storage import sold
 
 __all__ = ["CHECKS"]
 
-# What a node's operating system and its scheduler keep for themselves, alone or with everything inside.
-_RESERVED = ("/", "/media", "/opt", "/srv", "/tmp")
-_WHOLE = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/opt/slurm", "/opt/supercloud", "/proc",
-          "/root", "/run", "/sbin", "/snap", "/srv/supercloud", "/sys", "/usr", "/var")  # fmt: skip
 # Beyond so many clients of one NFS server, peers warn of a bottleneck.
 _NFS_NODES = 100
-
-
-def cloud_mount_reserved(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A mount that hides a directory of the system."""
-    for _ in cloud_of(plan, catalog):
-        for index, item in enumerate(plan.spec.storage):
-            if item.mount and _reserved(_clean(item.mount)):
-                yield Finding("cloud-mount-reserved", "error", f"storage[{index}].mount",
-                              f"{item.mount} belongs to the operating system or the scheduler",
-                              f"mount it at /{item.name}")  # fmt: skip
 
 
 def cloud_mount_object(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -46,7 +33,7 @@ def cloud_mount_object(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 def cloud_mount_nested(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A mount inside another one: which comes first at boot is left to chance."""
     for _ in cloud_of(plan, catalog):
-        mounts = [(index, _clean(item.mount)) for index, item in enumerate(plan.spec.storage) if item.mount]
+        mounts = [(index, clean_mount(item.mount)) for index, item in enumerate(plan.spec.storage) if item.mount]
         for (one, above), (two, below) in combinations(sorted(mounts, key=lambda row: (len(row[1]), row)), 2):
             if above != below and PurePosixPath(below).is_relative_to(above) and above != "/":
                 yield Finding("cloud-mount-nested", "error", f"storage[{two}].mount",
@@ -57,15 +44,15 @@ def cloud_mount_nested(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 def cloud_mount_local(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Disks inside machines that are mounted where something else is, or that are not known to be there."""
     for _ in cloud_of(plan, catalog):
-        shared = {_clean(item.mount): f"storage[{i}]" for i, item in enumerate(plan.spec.storage) if item.mount}
+        shared = {clean_mount(item.mount): f"storage[{i}]" for i, item in enumerate(plan.spec.storage) if item.mount}
         for path, declared, pool in pools_of(plan):
             if declared.local is None:
                 continue
-            mount = _clean(declared.local)
+            mount = clean_mount(declared.local)
             clash = next((place for other, place in shared.items()
                           if PurePosixPath(other).is_relative_to(mount) or PurePosixPath(mount).is_relative_to(other)),
                          None)  # fmt: skip
-            if _reserved(mount) or clash:
+            if is_reserved(mount) or clash:
                 yield Finding("cloud-mount-local", "error", f"{path}.local",
                               f"{declared.local} belongs to {clash or 'the operating system or the scheduler'}",
                               "take a folder of its own, such as /scratch")  # fmt: skip
@@ -74,14 +61,6 @@ def cloud_mount_local(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 yield Finding("cloud-mount-local", "warning", f"{path}.local",
                               f"no disks inside {declared.machine} are known",
                               "take another machine, or leave it out")  # fmt: skip
-
-
-def _reserved(mount: str) -> bool:
-    return mount in _RESERVED or any(PurePosixPath(mount).is_relative_to(place) for place in _WHOLE)
-
-
-def _clean(mount: str) -> str:
-    return "/" + "/".join(part for part in mount.split("/") if part)
 
 
 def cloud_bucket_name(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -150,7 +129,6 @@ def cloud_storage_shared(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 
 CHECKS = (
-    cloud_mount_reserved,
     cloud_mount_object,
     cloud_mount_nested,
     cloud_mount_local,

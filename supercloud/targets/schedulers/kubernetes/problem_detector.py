@@ -50,4 +50,5 @@ def _monitor(plan: Plan) -> Object:
 
 
 def _pattern(codes: tuple[int, ...]) -> str:
-    return rf"NVRM: Xid \(PCI:[0-9a-fA-F:.]+\): ({'|'.join(map(str, codes))}),.*"
+    # what stands in the brackets is the device, and under MIG the instance too: PCI:0000:3b:00 GPU-I:05
+    return rf"NVRM: Xid \([^)]*\): ({'|'.join(map(str, codes))}),.*"

@@ -65,14 +65,15 @@ cloud_resize() {
 cloud_instances() {
     aws ec2 describe-instances --region "$REGION" --output text --filters "Name=tag:supercloud:cluster,Values=$CLUSTER" \
         "Name=tag:supercloud:group,Values=$1" Name=instance-state-name,Values=pending,running \
-        --query 'Reservations[].Instances[].[InstanceId,PrivateIpAddress]' | sed 's/\tNone$/\t-/'
+        --query 'Reservations[].Instances[].[InstanceId,PrivateIpAddress]' |
+        awk -F'\t' '{ print $1, ($2 == "None" ? "-" : $2) }'
 }
 cloud_domains() { # machines of an UltraServer share the identifier of its capacity block (EC2 API, InstanceTopology)
     local ids
-    ids=$(cloud_instances "$1" | cut -f1) && [ -n "$ids" ] || return 0
+    ids=$(cloud_instances "$1" | cut -d' ' -f1) && [ -n "$ids" ] || return 0
     # 100 at a time is what the service takes
     xargs -n 100 aws ec2 describe-instance-topology --region "$REGION" --output text \
-        --query 'Instances[?CapacityBlockId].[InstanceId,CapacityBlockId]' --instance-ids <<<"$ids"
+        --query 'Instances[?CapacityBlockId].[InstanceId,CapacityBlockId]' --instance-ids <<<"$ids" | tr '\t' ' '
 }
 cloud_refused() { # GROUP SINCE
     local name

@@ -1,0 +1,24 @@
+"""Folders that the operating system and the scheduler of a node keep for themselves: nothing is mounted there."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+__all__ = ["clean_mount", "is_reserved"]
+
+# Top folders of the Filesystem Hierarchy Standard 3.0 that hold other things of a node, which stay visible below them.
+_ALONE = ("/", "/media", "/opt", "/srv", "/tmp")
+# Folders of the same standard, and of the bundles, that are kept with everything inside.
+_WHOLE = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/opt/slurm", "/opt/supercloud", "/proc",
+          "/root", "/run", "/sbin", "/snap", "/srv/supercloud", "/sys", "/usr", "/var")  # fmt: skip
+
+
+def is_reserved(mount: str) -> bool:
+    """Whether a file system mounted there would hide a folder of the system."""
+    place = PurePosixPath(clean_mount(mount))
+    return str(place) in _ALONE or any(place.is_relative_to(folder) for folder in _WHOLE)
+
+
+def clean_mount(mount: str) -> str:
+    """The path without doubled slashes and without one at its end."""
+    return "/" + "/".join(part for part in mount.split("/") if part)
