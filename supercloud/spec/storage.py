@@ -26,10 +26,10 @@ from .hints import add_pattern
 
 __all__ = ["Checkpoint", "Mount", "Protection", "Servers", "Storage", "Throughput"]
 
-_PATH = add_pattern(r"^(/\.{0,2}[A-Za-z0-9_-][A-Za-z0-9._-]*)+/?$",
+_PATH = add_pattern(r"^(/\.{0,2}[A-Za-z0-9_-][A-Za-z0-9._-]*)*/?$",
                     "is not an absolute path of letters, digits, dots, dashes and underscores, without . and ..",
                     lambda text: "a path such as /scratch/run")  # fmt: skip
-Mount = Annotated[str, Field(pattern=_PATH, max_length=255)]
+Mount = Annotated[str, Field(pattern=_PATH, min_length=1, max_length=255)]
 
 
 class Throughput(Model):

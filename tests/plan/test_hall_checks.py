@@ -260,7 +260,7 @@ def test_a_tower_needs_wet_bulbs_and_drinks(tmp_path: Path) -> None:
     cooling = LIQUID | {"cdu": "nvidia-qualified", "rejection": "tower", "weather": weather(tmp_path, 12)}
     plan = hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=cooling)
     assert "wet_bulb" in of(plan, "facility-file")[0]
-    assert plan.facility and plan.facility.heat and plan.facility.heat.wue == pytest.approx(1.35)
+    assert plan.facility and plan.facility.heat and plan.facility.heat.wue == pytest.approx(1.875)
 
 
 def test_shares_that_are_more_than_all(tmp_path: Path) -> None:
