@@ -20,6 +20,7 @@ __all__ = [
     "Nic",
     "NodeTopology",
     "PlatformRanges",
+    "VisibleDevices",
     "VolumeDriver",
     "XidCatalog",
     "XidClass",
@@ -43,6 +44,20 @@ class Chart(Fact):
     """Charts that have to be there before."""
 
 
+class VisibleDevices(Part):
+    """A variable of containers by which their runtime hands out devices that no device plugin has allocated."""
+
+    variable: Text
+    setting: Text
+    """Line of its configuration that stops it in containers without privileges. It is not there by default."""
+    file: Text
+    """The configuration on a node."""
+    by_chart: Flag = False
+    """Whether the values of the operator's chart set it, wherever the operator installs the runtime."""
+    closed: dict[SiteKind, Text] = {}
+    """Which of a site's images bring the runtime with the line."""
+
+
 class DeviceStack(Fact):
     """What makes accelerators of one resource name known to Kubernetes."""
 
@@ -55,6 +70,10 @@ class DeviceStack(Fact):
     """Parts that the site brings itself: driver, toolkit, plugin."""
     driver_path: dict[SiteKind, Text] = {}
     """Where a site that brings the driver has it on its nodes, where that is not the usual place."""
+    visible_devices: VisibleDevices | None = None
+    """The way around the device plugin, where the containers' runtime has one."""
+    runtime_class: Text | None = None
+    """Runtime class that pods which ask for the resource may need; None where the plugin's allocation is enough."""
     taint: LabelKey | None = None
     """Key that keeps everything else off such nodes."""
     domain_label: LabelKey | None = None

@@ -71,6 +71,24 @@ def kubernetes_devices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                               "scale-up domains", f"set scheduler.version to {newer} or later")  # fmt: skip
 
 
+def kubernetes_visible_devices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Runtimes of containers that hand out accelerators past their plugin, where no value of a chart stops them."""
+    for facts in facts_of(plan):
+        for resource, stack in facts.stacks.items():
+            way, site = stack.visible_devices, plan.site.kind
+            if way is None or (way.by_chart and "toolkit" not in stack.provided.get(site, ())) or not plan.tenants:
+                continue
+            pool = next(pool for pool in plan.pools if pool.accelerator and pool.accelerator.kubernetes == resource)
+            images = f"; {way.closed[site]} have the line" if site in way.closed else ""
+            yield Finding("kubernetes-visible-devices", "note" if images else "warning",
+                          f"{path_of(plan, pool)}.machine",
+                          f"a container without privileges that sets {way.variable} to all gets every accelerator of "
+                          f"its node, those of other tenants too, unless {way.file} on the nodes has the line "
+                          f"'{way.setting}': nothing here writes it{images}",
+                          "look for the line on a node before tenants use it; have images without it write it at "
+                          "boot, or build images that have it")  # fmt: skip
+
+
 def kubernetes_claims(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Claims for GPUs where the release, the kind of GPU or the way it is cut does not allow them."""
     scheduler = plan.scheduler.spec
@@ -235,4 +253,5 @@ CHECKS = (
     kubernetes_adapters,
     kubernetes_host_network,
     kubernetes_rail_addresses,
+    kubernetes_visible_devices,
 )

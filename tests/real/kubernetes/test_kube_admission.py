@@ -32,7 +32,7 @@ SPACES = {"plain": planned(VARIANTS["gaudi"]), "pinned": planned(), "roce": plan
 """Namespaces, by what their tenants' pods may do: nothing, lock memory, use the host's network."""
 MAIN: Json = {"name": "main", "image": "registry.example.com/train:1"}
 CLAIM: Json = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Pi"}}}
-RAIL: Json = {"resources": {"limits": {"rdma/compute": "1"}}}
+RAIL: Json = {"resources": {"limits": {"rdma/compute": "1", "nvidia.com/gpu": "8"}}}
 QUIET: Json = {"securityContext": {"capabilities": {"add": ["IPC_LOCK"], "drop": ["NET_RAW"]}}}
 
 
@@ -87,6 +87,9 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
                 space, CLAIM, "PersistentVolumeClaim", found.controller()))  # fmt: skip
             lab.until(lambda space=space: "NodePort" in found.refusal(space, _service(type="NodePort"), "Service"))  # type: ignore[misc]
         lab.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "free"}})
+        for name in ("nvidia", "habana"):  # as operators make them
+            lab.apply({"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": name},
+                       "handler": name})  # fmt: skip
         yield found
 
 
@@ -204,7 +207,7 @@ HELD = {"securityContext": {"capabilities": {"drop": ["ALL"]}}}
 
 def _limited(rails: str) -> Json:
     """A container that asks for this quantity of rails."""
-    return RAILED | {"resources": {"limits": {"rdma/compute": rails}}}
+    return RAILED | {"resources": {"limits": {"rdma/compute": rails, "nvidia.com/gpu": "8"}}}
 
 
 @pytest.mark.parametrize(("spec", "message"), [
@@ -237,6 +240,49 @@ def test_where_rails_have_no_name_accelerators_stand_for_them(judge: Judge) -> N
     none = MAIN | QUIET | {"resources": {"limits": {"amd.com/gpu": "0"}}}
     assert "only for pods that ask for amd.com/gpu" in judge.refusal("host-way", _pod(none, hostNetwork=True))
     assert "only for pods that ask for amd.com/gpu" in judge.refusal("host-way", _pod(MAIN | QUIET, hostNetwork=True))
+
+
+def test_a_runtime_class_brings_no_devices(judge: Judge) -> None:
+    """With NVIDIA's a variable of the pod would name all GPUs of the node. Gaudi's is for pods that ask for them."""
+    for asked in (MAIN, MAIN | RAIL):
+        assert "runtimeClassName is not allowed" in judge.refusal("pinned", _pod(asked, runtimeClassName="nvidia"))
+    gaudi = MAIN | {"resources": {"limits": {"habana.ai/gaudi": "1"}}}
+    assert not judge.refusal("plain", _pod(gaudi, runtimeClassName="habana"))
+    for wrong in (_pod(gaudi, runtimeClassName="nvidia"), _pod(MAIN, runtimeClassName="habana")):
+        assert "but habana for pods that ask for habana.ai/gaudi" in judge.refusal("plain", wrong)
+
+
+def _asking(name: str = "main", gpus: int = 0, **rails: int) -> Json:
+    """A container that asks for GPUs and for so many of each rail."""
+    limits = {f"nvidia.com/compute-{rail}": str(number) for rail, number in rails.items()}
+    return MAIN | {"name": name, "resources": {"limits": limits | {"nvidia.com/gpu": str(gpus)}}}
+
+
+EVERY = {f"rail{rail}": 1 for rail in range(8)}
+
+
+@pytest.mark.parametrize(("spec", "admitted"), [
+    (_pod(_asking(gpus=8, **EVERY)), True),
+    (_pod(_asking(gpus=8)), True),
+    (_pod(_asking("first", gpus=4), _asking("second", gpus=4, **EVERY)), True),
+    (_pod(_asking(**EVERY)), False),
+    (_pod(_asking(rail3=1)), False),
+    (_pod(_asking(rail3=0)), True),
+    (_pod(_asking(gpus=1, **EVERY)), False),
+    (_pod(_asking("first", gpus=8, rail0=1), _asking("second", rail0=1)), False),
+    (_pod(MAIN, initContainers=[_asking("first", gpus=8, **EVERY)]), False),
+    (_pod(_asking(gpus=8), initContainers=[_asking("first", **EVERY)]), True),
+])  # fmt: skip
+def test_rails_go_with_the_accelerators_of_their_node(judge: Judge, spec: Json, admitted: bool) -> None:
+    """No quota counts them: a pod that pays for no GPU would hold the adapters of a whole node."""
+    refusal = judge.refusal("pinned", spec)
+    assert not refusal if admitted else "no more than 1 of each for 8 accelerators" in refusal
+
+
+def test_shares_of_ports_go_with_some_accelerators(judge: Judge) -> None:
+    assert not judge.refusal("roce", _pod(MAIN | {"resources": {"limits": {"rdma/compute": 1, "nvidia.com/gpu": 1}}}))
+    alone = _pod(MAIN | {"resources": {"limits": {"rdma/compute": "1"}}})
+    assert "rdma/compute: only for pods that ask for accelerators" in judge.refusal("roce", alone)
 
 
 def test_controllers_make_no_claims_for_tenants(judge: Judge) -> None:

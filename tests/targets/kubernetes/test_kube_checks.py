@@ -48,6 +48,8 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
     ("kubernetes-devices", AWS | {"pools": [{"name": "i", "machine": "inf2.48xlarge", "nodes": 2,
                                              "slicing": {"mig": {"1g.10gb": 7}}}]}, "error", "pools[0].slicing.mig",
      "NVIDIA"),
+    ("kubernetes-visible-devices", AWS | {"pools": [G5]}, "note", "pools[0].machine", "look for the line"),
+    ("kubernetes-visible-devices", VARIANTS["gaudi"], "warning", "pools[0].machine", "look for the line"),
     ("kubernetes-levels", kubernetes(levels=["su", "rack"]), "error", "scheduler.levels[1]", "name one of those"),
     ("kubernetes-levels", kubernetes(levels=["scale-up"]) | AWS | {"pools": [G5]}, "error", "scheduler.levels[0]",
      "leave 'levels' out"),

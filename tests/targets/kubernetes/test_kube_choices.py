@@ -118,6 +118,24 @@ def test_neuron_brings_its_own_plugin_and_the_adapters_theirs() -> None:
     assert quota(queue, "train", "aws.amazon.com/neuron") == 11 * 16, "of 16 nodes with 16 devices each"
 
 
+@pytest.mark.parametrize("changes, brought", [
+    ({}, False), (VARIANTS["claims"], False), (VARIANTS["sliced"], False), (VARIANTS["nvl72"], False),
+    (VARIANTS["volcano"], False), (ELSEWHERE["gke"], False), (ELSEWHERE["aks"], False), (VARIANTS["aws"], True),
+])  # fmt: skip
+def test_a_variable_of_a_container_brings_no_gpus(changes: dict[str, Any], brought: bool) -> None:
+    """NVIDIA_VISIBLE_DEVICES=all in a pod without GPUs would give it those of all tenants on the node.
+
+    Devices then come by CDI. A strategy of our own would turn the plugin's off: volume mounts need the NVIDIA runtime.
+    """
+    plan = planned(changes)
+    values = yaml.safe_load(render(plan, "kubernetes")["charts/gpu-operator.yaml"])
+    said = {item["name"]: item["value"] for item in values["toolkit"].get("env", ())}
+    closed = {"ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED": "false"}
+    assert (values["toolkit"]["enabled"], said) == ((False, {}) if brought else (True, closed))
+    assert values["cdi"]["enabled"] is True and "env" not in values.get("devicePlugin", {})
+    assert bool([item for item in plan.findings if item.check == "kubernetes-visible-devices"]) is brought
+
+
 def test_gke_keeps_its_own_plugin_and_networks() -> None:
     plan = planned(ELSEWHERE["gke"])
     bundle = render(plan, "kubernetes")

@@ -159,7 +159,7 @@ def test_policies_of_admission_hold_for_every_tenant(name: str) -> None:
 def test_a_limit_of_zero_rails_does_not_give_the_hosts_network() -> None:
     policies = by_kind(objects_of(render(planned(VARIANTS["roce"]), "kubernetes")), "ValidatingAdmissionPolicy")
     said = [rule["expression"] for rule in policies["supercloud-tenant-pods"]["spec"]["validations"]
-            if "only for pods that ask for" in rule["message"]]  # fmt: skip
+            if "hostNetwork is only for" in rule["message"]]  # fmt: skip
     assert len(said) == 1 and "isGreaterThan(quantity('0'))" in said[0]
 
 

@@ -10,10 +10,13 @@ import pytest
 import yaml
 from kube_specs import ELSEWHERE, ONPREM, VARIANTS, by_kind, objects_of, planned
 
+from supercloud.jobs.links import links_of
 from supercloud.plan.kubernetes.fabrics import reaches
+from supercloud.plan.kubernetes.quota import node_resources
 from supercloud.plan.network.server_links import server_ends
 from supercloud.primitives.addresses import AddressRun
 from supercloud.targets import render
+from supercloud.targets.schedulers.kubernetes.device_rules import ports_of
 
 H100 = {"name": "train", "machine": "dgx-h100", "nodes": 64, "fabrics": ["compute"]}
 BOTH = [H100, H100 | {"name": "dev", "nodes": 4, "slicing": {"shards": 2}}]
@@ -128,3 +131,20 @@ def test_one_driver_of_network_adapters(changes: dict[str, Any], on_hosts: bool)
     first = "1. On train-[0001-0064]: install DOCA-OFED"
     assert bool(steps and steps[0].startswith(first)) is on_hosts
     assert any("the target `roce`" in step for step in steps) is (changes is VARIANTS["roce"])
+
+
+@pytest.mark.parametrize("changes", [
+    {}, {"pools": BOTH}, {"pools": [B300]}, {"pools": [GB300, B300]}, {"pools": [H100, GB300]}, VARIANTS["roce"],
+    VARIANTS["sliced"], VARIANTS["claims"], VARIANTS["aws"], VARIANTS["neuron"], ELSEWHERE["aks"], ELSEWHERE["gke"],
+])  # fmt: skip
+def test_jobs_ask_for_no_more_ports_than_admission_allows(changes: dict[str, Any]) -> None:
+    """Whatever part of a node they take; and no pool has ports that a pod without accelerators could hold."""
+    plan = planned(changes)
+    known = {ports.name: ports for ports in ports_of(plan)}
+    for pool in plan.pools:
+        assert {name for reach in reaches(plan, pool) for name in reach.resources} <= set(known)
+        for count in range(1, pool.per_node + 1):
+            for name, number in links_of(plan, pool, "llm", 2, count / pool.per_node).resources:
+                share = known[name].share
+                assert share is None or number <= share * count, (pool.name, count, name)
+                assert known[name].devices & set(node_resources(pool))

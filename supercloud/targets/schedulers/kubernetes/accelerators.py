@@ -16,6 +16,7 @@ __all__ = ["COUNTERS", "amd_values", "dra_values", "neuron_values", "nvidia_valu
 
 _NVIDIA, _AMD = "nvidia.com/gpu", "amd.com/gpu"
 _MIG, _SHARING = "mig-parted", "device-plugin"
+_UNPRIVILEGED = "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED"
 COUNTERS = "dcgm-counters"
 """The ConfigMap with the metrics that the exporter gives."""
 
@@ -30,7 +31,12 @@ def _brought(plan: Plan, resource: str) -> tuple[str, ...]:
 
 
 def nvidia_values(plan: Plan) -> Object:
-    """Of the GPU operator."""
+    """Of the GPU operator.
+
+    Devices come from the device plugin or the DRA driver only, through CDI: the operator then gives the plugin the
+    strategies for it. The container toolkit must not read NVIDIA_VISIBLE_DEVICES, which any tenant can set to all GPUs
+    of a node; the operator's own pods are privileged, and the toolkit still reads theirs.
+    """
     pools = accelerated(plan, _NVIDIA)
     brought = _brought(plan, _NVIDIA)
     kinds = {fabric.kind for fabric in plan.fabrics for pool in pools if fabric.name in pool.fabrics}
@@ -46,7 +52,8 @@ def nvidia_values(plan: Plan) -> Object:
             "upgradePolicy": {"autoUpgrade": True, "maxParallelUpgrades": 1, "maxUnavailable": "25%",
                               "drain": {"enable": False}},
         },
-        "toolkit": {"enabled": "toolkit" not in brought},
+        "toolkit": {"enabled": False} if "toolkit" in brought
+        else {"enabled": True, "env": [{"name": _UNPRIVILEGED, "value": "false"}]},
         "cdi": {"enabled": True},
         "gdrcopy": {"enabled": rdma and "driver" not in brought},
         "dcgm": {"enabled": True},

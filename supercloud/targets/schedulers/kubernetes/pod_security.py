@@ -13,7 +13,7 @@ from typing import Literal
 
 from ....plan.kubernetes.fabrics import Reach, reaches
 from ....plan.model import Plan
-from . import baseline
+from . import baseline, device_rules
 from .manifest import Object, obj
 
 __all__ = ["level_of", "objects", "uses_host_network"]
@@ -53,6 +53,7 @@ def objects(plan: Plan, label: str) -> list[Object]:
         ("request.operation != 'CREATE' || variables.pod.?nodeName.orValue('') == ''",
          "nodeName is for the scheduler: choose nodes by nodeSelector or affinity"),
         *_host_network(plan),
+        *device_rules.rules(plan),
     ]  # fmt: skip
     services = [
         ("object.spec.?externalIPs.orValue([]).size() == 0", "externalIPs are not allowed"),
@@ -64,9 +65,10 @@ def objects(plan: Plan, label: str) -> list[Object]:
     writer = "authorizer.group('').resource('resourcequotas').namespace(request.namespace).check('create').allowed()"
     claims = [(f"request.operation != 'CREATE' || {writer}",
                "claims of volumes are made only by those who may create resource quotas here")]  # fmt: skip
+    words = [*baseline.VARIABLES, *device_rules.variables(plan)]
     return [
         *_policy(_CLAIMS, ["persistentvolumeclaims"], [], claims, label),
-        *_policy(_PODS, ["pods", "pods/ephemeralcontainers"], baseline.VARIABLES, pods, label),
+        *_policy(_PODS, ["pods", "pods/ephemeralcontainers"], words, pods, label),
         *_policy(_SERVICES, ["services"], [], services, label),
     ]
 
@@ -78,10 +80,7 @@ def _host_network(plan: Plan) -> Iterator[tuple[str, str]]:
         yield "!variables.pod.?hostNetwork.orValue(false)", "hostNetwork is not allowed"
         yield (baseline.each("c.?ports.orValue([]).all(p, p.?hostPort.orValue(0) == 0)"), "hostPort is not allowed")
         return
-    # a limit of zero names the resource and is granted none of it
-    some = f"k in {baseline.listed(asked)} && quantity(string(m[k])).isGreaterThan(quantity('0'))"
-    yield ("!variables.pod.?hostNetwork.orValue(false) || variables.containers.exists(c, "
-           f"[c.?resources.?limits.orValue({{}})].exists(m, m.exists(k, {some})))",
+    yield (f"!variables.pod.?hostNetwork.orValue(false) || {device_rules.asks_for(asked)}",
            f"hostNetwork is only for pods that ask for {' or '.join(asked)}")  # fmt: skip
     # the API server itself sets hostPort to containerPort where the host's network is used
     yield ("variables.pod.?hostNetwork.orValue(false) || "

@@ -1,0 +1,110 @@
+"""Rules of admission that keep a tenant's pods to the devices they are counted for.
+
+A runtime class can bring devices past the device plugin. Ports of fabrics have no quota of their own: they go with the
+accelerators of their node, in the share in which jobs ask for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ....plan.kubernetes.fabrics import reaches
+from ....plan.kubernetes.quota import CPU, MEMORY, node_resources
+from ....plan.model import Plan
+from .baseline import listed
+from .given import claimed, facts_of
+from .manifest import Object
+
+__all__ = ["Ports", "asks_for", "ports_of", "rules", "variables"]
+
+_WHOLE = ("host-device", "efa")
+"""Ways to a fabric by which a port belongs to one pod at a time."""
+
+
+@dataclass(frozen=True)
+class Ports:
+    """A resource name of ports, over all pools that have it."""
+
+    name: str
+    devices: frozenset[str]
+    """Resource names of the accelerators beside them."""
+    share: Fraction | None
+    """Ports for one accelerator at most; None where ports are shared, or accelerators are cut or shared."""
+
+
+def asks_for(names: list[str]) -> str:
+    """Whether some container asks for one of these resources; a limit of zero names one and is granted none of it."""
+    some = f"k in {listed(names)} && quantity(string(m[k])).isGreaterThan(quantity('0'))"
+    return f"variables.containers.exists(c, [c.?resources.?limits.orValue({{}})].exists(m, m.exists(k, {some})))"
+
+
+def variables(plan: Plan) -> list[Object]:
+    """What the rules are written with, besides the variables of the baseline."""
+    devices = sorted({name for ports in ports_of(plan) for name in ports.devices})
+    if not devices:
+        return []
+    return [{"name": "accelerators", "expression": _sum("variables.pod.containers", devices)}]
+
+
+def rules(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Each rule with what is said where it does not hold."""
+    classes = {stack.runtime_class: name for name, stack in facts_of(plan).stacks.items() if stack.runtime_class}
+    given = "variables.pod.?runtimeClassName.orValue('')"
+    allowed = [f"({given} == '{name}' && {asks_for([resource])})" for name, resource in sorted(classes.items())]
+    only = "".join(f", but {name} for pods that ask for {resource}" for name, resource in sorted(classes.items()))
+    yield (" || ".join([f"{given} == ''", *allowed]),
+           f"runtimeClassName is not allowed{only}: devices come with the resources that a pod asks for")  # fmt: skip
+    # claims say in another object what they are for
+    claims = "variables.pod.?resourceClaims.orValue([]).size() > 0 || " if claimed(plan) else ""
+    for share, names in _grouped(plan).items():
+        if share is None:
+            yield (f"{claims}!{asks_for(names)} || variables.accelerators > 0",
+                   f"{_span(names)}: only for pods that ask for accelerators")  # fmt: skip
+        else:
+            asked = _sum("variables.containers", ["r"], quoted=False)
+            yield (f"{claims}{listed(names)}.all(r, {asked} * {share.denominator} <= "
+                   f"variables.accelerators * {share.numerator})",
+                   f"{_span(names)}: no more than {share.numerator} of each for {share.denominator} accelerators "
+                   "of the pod, over all containers and initContainers")  # fmt: skip
+
+
+def _sum(containers: str, names: list[str], quoted: bool = True) -> str:
+    """How much the containers ask for of these resources together."""
+    keys = [f"'{name}'" if quoted else name for name in names]
+    each = " + ".join(f"quantity(string(c.?resources.?limits[?{key}].orValue('0'))).asInteger()" for key in keys)
+    return f"{containers}.map(c, {each}).sum()"
+
+
+def _span(names: list[str]) -> str:
+    return f"{names[0]} to {names[-1]}" if len(names) > 2 else ", ".join(names)
+
+
+def _grouped(plan: Plan) -> dict[Fraction | None, list[str]]:
+    """Resource names of ports by their share."""
+    found: dict[Fraction | None, list[str]] = {}
+    for ports in ports_of(plan):
+        found.setdefault(ports.share, []).append(ports.name)
+    return found
+
+
+def ports_of(plan: Plan) -> list[Ports]:
+    """Ports that lie beside accelerators in every pool that has them: elsewhere they are for any pod."""
+    found: dict[str, Ports | None] = {}
+    for pool in plan.pools:
+        devices = frozenset(node_resources(pool)) - {CPU, MEMORY}
+        for reach in reaches(plan, pool):
+            whole = reach.way in _WHOLE and pool.slicing is None
+            for name, number in reach.resources.items():
+                own = Ports(name, devices, Fraction(number, pool.per_node) if whole else None) if devices else None
+                found[name] = _joined(found[name], own) if name in found else own
+    return [item for item in found.values() if item]
+
+
+def _joined(one: Ports | None, other: Ports | None) -> Ports | None:
+    """The same ports in two pools: what either allows."""
+    if one is None or other is None:
+        return None
+    share = max(one.share, other.share) if one.share and other.share else None
+    return Ports(one.name, one.devices | other.devices, share)
