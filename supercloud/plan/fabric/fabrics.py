@@ -164,14 +164,16 @@ def _fabric(
     services = services_of(fabric, path, spec, speed, built, others, catalog, problems)
     cage = max(1, radix[0] // switches[0].cages) if switches[0].cages else 1
 
+    links = fabric.exits + dict(others.joining).get(fabric.name, 0)
+
     def wired(spines: int | None, least: int | None) -> Wiring:
         return build(
             fabric, role_of(fabric), nodes, rails, planes, radix, cage, members[0].machine, rack, services, speed,
-            others.rack_nodes, spines, least,
+            others.rack_nodes, spines, least, links,
         )  # fmt: skip
 
     try:
-        wiring = with_room(wired, fabric, fabric.exits + dict(others.joining).get(fabric.name, 0))
+        wiring = with_room(wired, fabric, links)
     except TopologyError as error:
         problems.error("fabric-fit", path, error.problem, _without_spines(wired, fabric) or error.hint)
         return None

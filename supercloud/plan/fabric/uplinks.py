@@ -1,0 +1,151 @@
+"""Leaves whose uplinks, and perhaps whose size, the spec leaves open: those that take the fewest switches.
+
+Uplinks spread evenly over spines, so that 31 of them would take 31 spines and 32 are content with two. A leaf has at
+least the uplinks that the declared oversubscription asks for, and more of them, or fewer nodes, where fewer spines then
+do. Of equal numbers of switches the largest leaves are taken, which leave room to grow without moving a cable, and the
+fewest uplinks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple, cast
+
+from ...topology import Fabric as Wiring
+from ...topology import TopologyError
+from ...topology.links import NodeLinks
+from ...topology.tiers import ports_up, spread_uplinks
+
+__all__ = ["Demand", "even_uplinks", "select_leaves"]
+
+_TWO_TIERS = 2
+# Under three tiers, nodes of a leaf and uplinks are tried in multiples of these.
+_STEPS = (1, 2, 4, 8, 16)
+
+Build = Callable[[int | None, int | None, int | None, int | None], Wiring]
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What the leaves and spines of one plane must offer."""
+
+    ratio: float
+    """The most ports down in use per uplink of a leaf."""
+    peers: int = 0
+    """Ports of a leaf for the other leaf of its pair."""
+    reserved: int = 0
+    """Leaf ports for what is no node, on all leaves together."""
+    links: int = 0
+    """Further links on the topmost switches, on all of them together."""
+    spines: int | None = None
+    """So many are asked for."""
+    step: int | None = None
+    """Nodes of a leaf may be fewer by multiples of this; None where their number is given."""
+    least: int = 1
+    """Units at least."""
+
+
+class _Leaves(NamedTuple):
+    """One choice; they sort by what is better."""
+
+    switches: int
+    smaller: int
+    """Nodes of a leaf, negative."""
+    uplinks: int
+    spines: int
+    size: int | None
+    """Nodes of a leaf; None for what was built."""
+
+
+def select_leaves(build: Build, found: Wiring, units: int | None, demand: Demand) -> Wiring:
+    """The wiring with the fewest switches that ``build(units, size, uplinks, spines)`` makes.
+
+    ``found`` is what it makes of the largest leaves with the uplinks that are needed at least, in so many ``units``.
+    Raises TopologyError where the spines asked for join no leaves.
+    """
+    if len(found.tiers) < _TWO_TIERS:
+        return found
+    if len(found.tiers) > _TWO_TIERS:
+        return _select_under_cores(build, found, units, demand)
+    choices = _list_choices(found, demand) or _list_choices(found, replace(demand, links=0))
+    leaf, spine = found.tiers
+    for choice in choices:
+        if choice.size is None and (choice.uplinks, choice.spines) == (leaf.up, spine.count // found.planes):
+            return found
+        try:
+            count = units if choice.size is None else demand.least
+            count = None if choice.size is not None and demand.least == 1 else count
+            return build(count, choice.size, choice.uplinks, choice.spines)
+        except TopologyError:
+            continue  # such as reserved ports that need cages of their own
+    return build(units, None, None, demand.spines) if demand.spines else found
+
+
+def even_uplinks(wiring: Wiring, peers: int = 0) -> int | None:
+    """The uplinks of a leaf of this size with which two tiers take the fewest spines; None where it has them already.
+
+    ``peers`` ports of a leaf are for the other leaf of its pair.
+    """
+    if len(wiring.tiers) != _TWO_TIERS:
+        return None
+    leaf, spine = wiring.tiers
+    most = max(leaf.up, leaf.radix - leaf.down - peers)
+    found = spread_uplinks(leaf.count // wiring.planes, leaf.up, most, spine.radix)
+    return found[1] if found and found[0] < spine.count // wiring.planes else None
+
+
+def _list_choices(found: Wiring, demand: Demand) -> list[_Leaves]:
+    """Leaves of every size with the fewest spines for it, best first."""
+    best: int | None = None
+    choices = []
+    for size, leaves, down, filled in _list_sizes(found, demand):
+        if best is not None and leaves + 1 > best:
+            break  # smaller ones are more
+        leaf, hosts = found.tiers[0], cast(NodeLinks, found.link_groups[0])
+        used = hosts.nodes * hosts.nics + demand.reserved
+        most = min(leaf.radix - demand.peers - down, (leaves * (leaf.radix - demand.peers) - used) // leaves)
+        least = ports_up(min(down, filled + demand.reserved), demand.ratio)
+        even = spread_uplinks(leaves, least, most, found.tiers[1].radix, spines=demand.spines, links=demand.links)
+        if even:
+            nodes = hosts.block if size is None else size
+            choices.append(_Leaves(leaves + even[0], -nodes, even[1], even[0], size))
+            best = min(best or choices[-1].switches, choices[-1].switches)
+    return sorted(choices)
+
+
+def _list_sizes(found: Wiring, demand: Demand) -> Iterator[tuple[int | None, int, int, int]]:
+    """Nodes of a leaf (None: as built), leaves, ports for nodes of a leaf, and those in use of the fullest leaf."""
+    leaf, hosts = found.tiers[0], cast(NodeLinks, found.link_groups[0])
+    each = hosts.nics_per_side
+    yield None, leaf.count // found.planes, leaf.down, min(hosts.nodes, hosts.unit, hosts.block) * each
+    if demand.step is None or hosts.unit != hosts.block:
+        return
+    step = demand.step if hosts.block % demand.step == 0 else 1
+    for size in range(hosts.block - step, 0, -step):
+        units = max(-(-hosts.nodes // size), demand.least)
+        yield size, units * hosts.sides, size * each, min(hosts.nodes, size) * each
+
+
+def _select_under_cores(build: Build, found: Wiring, units: int | None, demand: Demand) -> Wiring:
+    """The same for three tiers, by trial."""
+    best = build(units, None, None, demand.spines) if demand.spines else found
+    leaf, hosts = found.tiers[0], cast(NodeLinks, found.link_groups[0])
+    sizes: set[int | None] = {None}
+    if demand.step is not None and hosts.unit == hosts.block:
+        sizes |= {hosts.block // (step * demand.step) * step * demand.step for step in _STEPS} - {0, hosts.block}
+    for size in sorted(sizes, key=lambda item: -(item or hosts.block)):
+        down = leaf.down if size is None else size * hosts.nics_per_side
+        least = ports_up(down, demand.ratio)
+        most = leaf.radix - demand.peers - down
+        count = units if size is None else None if demand.least == 1 else demand.least
+        for uplinks in sorted({-(-least // step) * step for step in _STEPS}):
+            if uplinks > most:
+                break
+            try:
+                other = build(count, size, uplinks, demand.spines)
+            except TopologyError:
+                continue
+            if sum(other.switch_counts.values()) < sum(best.switch_counts.values()):
+                best = other
+    return best
