@@ -26,6 +26,7 @@ class Ports:
     oversubscription: float = 1.0  # ports down per port up of a leaf
     reserved: int = 0  # leaf ports for what is no node
     links: int = 0  # further links on the topmost switches
+    peers: int = 0  # ports of each of several leaves for the other leaf of its pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,9 @@ def _two_tiers(nodes: int, rails: int, sharing: int, ports: Ports, domain: int) 
     """Leaves with so many rails: for each number of leaves the largest unit, and smaller ones that need fewer spines.
 
     A large unit leaves room to grow without moving a cable."""
-    down = ports.leaf_radix
-    while down and down + ports_up(down, ports.oversubscription) > ports.leaf_radix:
+    room = ports.leaf_radix - ports.peers
+    down = room
+    while down > 0 and down + ports_up(down, ports.oversubscription) > room:
         down -= 1
     most = down // sharing
     if domain > 1 and not nodes <= most < domain:
@@ -96,6 +98,6 @@ def _two_tiers(nodes: int, rails: int, sharing: int, ports: Ports, domain: int) 
 def _spines(leaves: int, links: int, down: int, ports: Ports) -> tuple[int, int] | None:
     """The fewest spines for leaves with so many ports down, and the uplinks of a leaf; None where none will do."""
     least = ports_up(down, ports.oversubscription)
-    room = (leaves * ports.leaf_radix - links - ports.reserved) // leaves
-    most = min(ports.leaf_radix - down, room)
+    radix = ports.leaf_radix - ports.peers
+    most = min(radix - down, (leaves * radix - links - ports.reserved) // leaves)
     return spread_uplinks(leaves, least, most, ports.spine_radix, links=ports.links)

@@ -42,7 +42,7 @@ class SmallFabric:
     def arrangements(self) -> list[Arrangement]:
         """All that hold the nodes and the reserved ports, best first."""
         reserved = sum(ask.ports for ask in self.reserved)
-        ports = Ports(self.radix[0], self.radix[1], self.ratio[0], reserved, self.links)
+        ports = Ports(self.radix[0], self.radix[1], self.ratio[0], reserved, self.links, self.peers)
         return compute_arrangements(
             self.nodes, self.rails, ports, domain=self.domain, rails_per_leaf=self.leaf_rails
         )  # fmt: skip

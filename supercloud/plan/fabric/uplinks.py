@@ -20,7 +20,7 @@ from ...topology.tiers import ports_up, spread_uplinks
 __all__ = ["Demand", "even_uplinks", "select_leaves"]
 
 _TWO_TIERS = 2
-# Under three tiers, nodes of a leaf and uplinks are tried in multiples of these.
+# Under three tiers, nodes of a leaf are tried in multiples of these.
 _STEPS = (1, 2, 4, 8, 16)
 
 Build = Callable[[int | None, int | None, int | None, int | None], Wiring]
@@ -111,7 +111,7 @@ def _list_choices(found: Wiring, demand: Demand) -> list[_Leaves]:
             nodes = hosts.block if size is None else size
             choices.append(_Leaves(leaves + even[0], -nodes, even[1], even[0], size))
             best = min(best or choices[-1].switches, choices[-1].switches)
-    return sorted(choices)
+    return sorted(choices, key=lambda item: item[:4])
 
 
 def _list_sizes(found: Wiring, demand: Demand) -> Iterator[tuple[int | None, int, int, int]]:
@@ -122,7 +122,8 @@ def _list_sizes(found: Wiring, demand: Demand) -> Iterator[tuple[int | None, int
     if demand.step is None or hosts.unit != hosts.block:
         return
     step = demand.step if hosts.block % demand.step == 0 else 1
-    for size in range(hosts.block - step, 0, -step):
+    largest = hosts.block if leaf.down > hosts.block * each else hosts.block - step  # without ports that no node takes
+    for size in range(largest, 0, -step):
         units = max(-(-hosts.nodes // size), demand.least)
         yield size, units * hosts.sides, size * each, min(hosts.nodes, size) * each
 
@@ -139,9 +140,7 @@ def _select_under_cores(build: Build, found: Wiring, units: int | None, demand: 
         least = ports_up(down, demand.ratio)
         most = leaf.radix - demand.peers - down
         count = units if size is None else None if demand.least == 1 else demand.least
-        for uplinks in sorted({-(-least // step) * step for step in _STEPS}):
-            if uplinks > most:
-                break
+        for uplinks in range(least, most + 1):
             try:
                 other = build(count, size, uplinks, demand.spines)
             except TopologyError:

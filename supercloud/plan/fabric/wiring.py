@@ -25,6 +25,9 @@ from .uplinks import Demand, select_leaves
 
 __all__ = ["build", "rack_nodes", "with_room"]
 
+# So many leaves are tried in the place of a single one that is full.
+_MOST_LEAVES = 16
+
 
 def reference_unit(fabric: Fabric, machine: Machine, radix: int) -> ScalableUnit | None:
     """The maker's scalable unit, where the leaves are those it is drawn for and the user does not say otherwise."""
@@ -179,7 +182,7 @@ def _build(
     kept = unit and ratio[0] == 1 and role == "compute"
     free = free and not (kept or sized or rule.unit or rule.uplinks)
     fewest = max(rule.units or 0, least or 0) or None
-    demand = replace(demand, step=None if unit else machine.domain_nodes, least=fewest or 1)
+    demand = replace(demand, step=None if unit and role == "compute" else machine.domain_nodes, least=fewest or 1)
 
     def of_units(of: Units) -> Wiring:
         return _select(partial(rail, of), fewest, more, demand if free else None, spines,
@@ -215,15 +218,13 @@ def with_room(build: Callable[[int | None, int | None], Wiring], fabric: Fabric,
 
     What was declared stays; what then finds no port is said where cables are laid.
     """
-    wiring = build(None, None)
-    top, least = wiring.tiers[-1], None
-    if links and len(wiring.tiers) == 1 == top.count and fabric.tiers is None and links > _free(wiring):
-        least = 2
-        try:
-            wiring = build(None, least)
-        except TopologyError:
+    wiring, least = build(None, None), None
+    if links and len(wiring.tiers) == 1 == wiring.tiers[0].count and fabric.tiers is None and links > _free(wiring):
+        several = _several_leaves(build)
+        if several is None:
             return wiring
-        top = wiring.tiers[-1]
+        wiring, least = several
+    top = wiring.tiers[-1]
     if not links or fabric.spines or len(wiring.tiers) != 2:
         return wiring
     up = wiring.tiers[0].up
@@ -233,6 +234,16 @@ def with_room(build: Callable[[int | None, int | None], Wiring], fabric: Fabric,
         if -(-links // top.count) <= top.radix - top.down:
             return found
     return wiring
+
+
+def _several_leaves(build: Callable[[int | None, int | None], Wiring]) -> tuple[Wiring, int] | None:
+    """The wiring with the fewest leaves above one, and their number; None where there is none."""
+    for least in range(2, _MOST_LEAVES + 1):
+        try:
+            return build(None, least), least
+        except TopologyError:
+            continue
+    return None
 
 
 def _free(wiring: Wiring) -> int:
