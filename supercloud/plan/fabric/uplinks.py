@@ -50,6 +50,8 @@ class _Leaves(NamedTuple):
     """One choice; they sort by what is better."""
 
     switches: int
+    is_larger: bool
+    """Than what was built: the rule of the shape is left only for fewer switches."""
     smaller: int
     """Nodes of a leaf, negative."""
     uplinks: int
@@ -74,8 +76,7 @@ def select_leaves(build: Build, found: Wiring, units: int | None, demand: Demand
         if choice.size is None and (choice.uplinks, choice.spines) == (leaf.up, spine.count // found.planes):
             return found
         try:
-            count = units if choice.size is None else demand.least
-            count = None if choice.size is not None and demand.least == 1 else count
+            count = units if choice.size is None else _count_units(found, choice.size, demand)
             return build(count, choice.size, choice.uplinks, choice.spines)
         except TopologyError:
             continue  # such as reserved ports that need cages of their own
@@ -109,9 +110,9 @@ def _list_choices(found: Wiring, demand: Demand) -> list[_Leaves]:
         even = spread_uplinks(leaves, least, most, found.tiers[1].radix, spines=demand.spines, links=demand.links)
         if even:
             nodes = hosts.block if size is None else size
-            choices.append(_Leaves(leaves + even[0], -nodes, even[1], even[0], size))
+            choices.append(_Leaves(leaves + even[0], nodes > hosts.block, -nodes, even[1], even[0], size))
             best = min(best or choices[-1].switches, choices[-1].switches)
-    return sorted(choices, key=lambda item: item[:4])
+    return sorted(choices, key=lambda item: item[:4])  # what was built before the same size
 
 
 def _list_sizes(found: Wiring, demand: Demand) -> Iterator[tuple[int | None, int, int, int]]:
@@ -122,10 +123,16 @@ def _list_sizes(found: Wiring, demand: Demand) -> Iterator[tuple[int | None, int
     if demand.step is None or hosts.unit != hosts.block:
         return
     step = demand.step if hosts.block % demand.step == 0 else 1
-    largest = hosts.block if leaf.down > hosts.block * each else hosts.block - step  # without ports that no node takes
-    for size in range(largest, 0, -step):
-        units = max(-(-hosts.nodes // size), demand.least)
-        yield size, units * hosts.sides, size * each, min(hosts.nodes, size) * each
+    room = leaf.radix - demand.peers
+    for size in range(room // (each * step) * step, 0, -step):
+        units = _count_units(found, size, demand)
+        if size * each + ports_up(size * each, demand.ratio) <= room:
+            yield size, units * hosts.sides, size * each, min(hosts.nodes, size) * each
+
+
+def _count_units(found: Wiring, size: int, demand: Demand) -> int:
+    """Units of so many nodes that are built."""
+    return max(-(-found.nodes // size), demand.least)
 
 
 def _select_under_cores(build: Build, found: Wiring, units: int | None, demand: Demand) -> Wiring:
@@ -139,7 +146,7 @@ def _select_under_cores(build: Build, found: Wiring, units: int | None, demand: 
         down = leaf.down if size is None else size * hosts.nics_per_side
         least = ports_up(down, demand.ratio)
         most = leaf.radix - demand.peers - down
-        count = units if size is None else None if demand.least == 1 else demand.least
+        count = units if size is None else _count_units(found, size, demand)
         for uplinks in range(least, most + 1):
             try:
                 other = build(count, size, uplinks, demand.spines)
