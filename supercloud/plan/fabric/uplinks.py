@@ -8,6 +8,7 @@ fewest uplinks.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
@@ -34,8 +35,8 @@ class Demand:
     """The most ports down in use per uplink of a leaf."""
     peers: int = 0
     """Ports of a leaf for the other leaf of its pair."""
-    reserved: int = 0
-    """Leaf ports for what is no node, on all leaves together."""
+    reserved: tuple[int, ...] = ()
+    """Leaf ports of each thing that is no node; those of one thing are spread over the leaves."""
     links: int = 0
     """Further links on the topmost switches, on all of them together."""
     spines: int | None = None
@@ -77,9 +78,11 @@ def select_leaves(build: Build, found: Wiring, units: int | None, demand: Demand
             return found
         try:
             count = units if choice.size is None else _count_units(found, choice.size, demand)
-            return build(count, choice.size, choice.uplinks, choice.spines)
+            wiring = build(count, choice.size, choice.uplinks, choice.spines)
         except TopologyError:
             continue  # such as reserved ports that need cages of their own
+        if (choice.size is None and choice.uplinks >= leaf.up) or _is_kept(wiring, demand):
+            return wiring
     return build(units, None, None, demand.spines) if demand.spines else found
 
 
@@ -104,9 +107,11 @@ def _list_choices(found: Wiring, demand: Demand) -> list[_Leaves]:
         if best is not None and leaves + 1 > best:
             break  # smaller ones are more
         leaf, hosts = found.tiers[0], cast(NodeLinks, found.link_groups[0])
-        used = hosts.nodes * hosts.nics + demand.reserved
+        used = hosts.nodes * hosts.nics + sum(demand.reserved)
         most = min(leaf.radix - demand.peers - down, (leaves * (leaf.radix - demand.peers) - used) // leaves)
-        least = ports_up(min(down, filled + demand.reserved), demand.ratio)
+        least = ports_up(filled + sum(-(-ports // leaves) for ports in demand.reserved), demand.ratio)
+        if size is None:
+            least = min(least, leaf.up)  # the shape's own rule
         even = spread_uplinks(leaves, least, most, found.tiers[1].radix, spines=demand.spines, links=demand.links)
         if even:
             nodes = hosts.block if size is None else size
@@ -128,6 +133,18 @@ def _list_sizes(found: Wiring, demand: Demand) -> Iterator[tuple[int | None, int
         units = _count_units(found, size, demand)
         if size * each + ports_up(size * each, demand.ratio) <= room:
             yield size, units * hosts.sides, size * each, min(hosts.nodes, size) * each
+
+
+def _is_kept(wiring: Wiring, demand: Demand) -> bool:
+    """Whether no leaf has more ports down in use than the oversubscription allows, where other things have ports."""
+    if not demand.reserved:
+        return True
+    leaf = wiring.tiers[0]
+    used: Counter[int] = Counter()
+    for group in wiring.link_groups:
+        if group.target_kind == leaf.name:
+            used.update(group.columns().target.tolist())
+    return ports_up(max(used.values()), demand.ratio) <= leaf.up
 
 
 def _count_units(found: Wiring, size: int, demand: Demand) -> int:
@@ -152,6 +169,7 @@ def _select_under_cores(build: Build, found: Wiring, units: int | None, demand: 
                 other = build(count, size, uplinks, demand.spines)
             except TopologyError:
                 continue
-            if sum(other.switch_counts.values()) < sum(best.switch_counts.values()):
+            fewer = sum(other.switch_counts.values()) < sum(best.switch_counts.values())
+            if fewer and (size is None or _is_kept(other, demand)):
                 best = other
     return best

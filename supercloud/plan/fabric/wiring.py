@@ -91,7 +91,7 @@ def _build(
         )  # fmt: skip
     # where nothing is said of leaves, they may have as many uplinks more as let fewer spines do, or fewer nodes
     free = not fabric.leaf_up
-    demand = Demand(ratio[0], peers, sum(ask.ports for ask in reserved), -(-links // planes), spines)
+    demand = Demand(ratio[0], peers, tuple(ask.ports for ask in reserved), -(-links // planes), spines)
     if fabric.shape == "fat-tree":
         down = fabric.leaf_down or (unit.leaf_down if unit else None)
 
