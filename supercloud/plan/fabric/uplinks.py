@@ -4,6 +4,10 @@ Uplinks spread evenly over spines, so that 31 of them would take 31 spines and 3
 least the uplinks that the declared oversubscription asks for, and more of them, or fewer nodes, where fewer spines then
 do. Of equal numbers of switches the largest leaves are taken, which leave room to grow without moving a cable, and the
 fewest uplinks.
+
+Leaves whose size follows from the number of nodes are others when nodes are added, which moves cables and addresses.
+Without oversubscription the shape's own size spreads well over spines (half the ports of a leaf, a power of two as a
+rule) and is kept, unless it takes more than twice the spines that the links fill.
 """
 
 from __future__ import annotations
@@ -21,6 +25,8 @@ from ...topology.tiers import ports_up, spread_uplinks
 __all__ = ["Demand", "even_uplinks", "select_leaves"]
 
 _TWO_TIERS = 2
+# So many times the spines that their links fill are no reason yet for leaves of another size.
+_FAR_TOO_MANY = 2
 # Under three tiers, nodes of a leaf are tried in multiples of these.
 _STEPS = (1, 2, 4, 8, 16)
 
@@ -73,12 +79,19 @@ def select_leaves(build: Build, found: Wiring, units: int | None, demand: Demand
         return _select_under_cores(build, found, units, demand)
     choices = _list_choices(found, demand) or _list_choices(found, replace(demand, links=0))
     leaf, spine = found.tiers
+    usual = next((choice for choice in choices if choice.size is None), None)
+    if (
+        usual
+        and demand.ratio <= 1
+        and usual.spines <= _FAR_TOO_MANY * -(-_count_top_links(found, usual, demand) // spine.radix)
+    ):
+        choices = [usual]
     for choice in choices:
         if choice.size is None and (choice.uplinks, choice.spines) == (leaf.up, spine.count // found.planes):
             return found
         try:
             count = units if choice.size is None else _count_units(found, choice.size, demand)
-            wiring = build(count, choice.size, choice.uplinks, choice.spines)
+            wiring = build(count, choice.size or _open_size(found, demand), choice.uplinks, choice.spines)
         except TopologyError:
             continue  # such as reserved ports that need cages of their own
         if (choice.size is None and choice.uplinks >= leaf.up) or _is_kept(wiring, demand):
@@ -125,7 +138,7 @@ def _list_sizes(found: Wiring, demand: Demand) -> Iterator[tuple[int | None, int
     leaf, hosts = found.tiers[0], cast(NodeLinks, found.link_groups[0])
     each = hosts.nics_per_side
     yield None, leaf.count // found.planes, leaf.down, min(hosts.nodes, hosts.unit, hosts.block) * each
-    if demand.step is None or hosts.unit != hosts.block:
+    if demand.step is None or _open_size(found, demand) is None:
         return
     step = demand.step if hosts.block % demand.step == 0 else 1
     room = leaf.radix - demand.peers
@@ -133,6 +146,11 @@ def _list_sizes(found: Wiring, demand: Demand) -> Iterator[tuple[int | None, int
         units = _count_units(found, size, demand)
         if size * each + ports_up(size * each, demand.ratio) <= room:
             yield size, units * hosts.sides, size * each, min(hosts.nodes, size) * each
+
+
+def _count_top_links(found: Wiring, choice: _Leaves, demand: Demand) -> int:
+    """Links that end on the spines of a plane with leaves as built."""
+    return found.tiers[0].count // found.planes * choice.uplinks + demand.links
 
 
 def _is_kept(wiring: Wiring, demand: Demand) -> bool:
@@ -147,6 +165,12 @@ def _is_kept(wiring: Wiring, demand: Demand) -> bool:
     return ports_up(max(used.values()), demand.ratio) <= leaf.up
 
 
+def _open_size(found: Wiring, demand: Demand) -> int | None:
+    """Nodes of a leaf as built, where others may be tried."""
+    hosts = cast(NodeLinks, found.link_groups[0])
+    return hosts.block if demand.step is not None and hosts.unit == hosts.block else None
+
+
 def _count_units(found: Wiring, size: int, demand: Demand) -> int:
     """Units of so many nodes that are built."""
     return max(-(-found.nodes // size), demand.least)
@@ -157,7 +181,7 @@ def _select_under_cores(build: Build, found: Wiring, units: int | None, demand: 
     best = build(units, None, None, demand.spines) if demand.spines else found
     leaf, hosts = found.tiers[0], cast(NodeLinks, found.link_groups[0])
     sizes: set[int | None] = {None}
-    if demand.step is not None and hosts.unit == hosts.block:
+    if demand.step is not None and _open_size(found, demand) and demand.ratio > 1:
         sizes |= {hosts.block // (step * demand.step) * step * demand.step for step in _STEPS} - {0, hosts.block}
     for size in sorted(sizes, key=lambda item: -(item or hosts.block)):
         down = leaf.down if size is None else size * hosts.nics_per_side
@@ -166,7 +190,7 @@ def _select_under_cores(build: Build, found: Wiring, units: int | None, demand: 
         count = units if size is None else _count_units(found, size, demand)
         for uplinks in range(least, most + 1):
             try:
-                other = build(count, size, uplinks, demand.spines)
+                other = build(count, size or _open_size(found, demand), uplinks, demand.spines)
             except TopologyError:
                 continue
             fewer = sum(other.switch_counts.values()) < sum(best.switch_counts.values())

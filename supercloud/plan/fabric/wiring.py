@@ -96,7 +96,7 @@ def _build(
         down = fabric.leaf_down or (unit.leaf_down if unit else None)
 
         def tree(leaves: int | None, size: int | None, uplinks: int | None, spines: int | None) -> Wiring:
-            ports_down = size * rails if size else down
+            ports_down = size * rails if size and size * rails < radix[0] else down
             if leaves and ports_down and ports_down >= rails:
                 leaves = max(leaves, -(-nodes // (ports_down // rails)))
             return fat_tree(
