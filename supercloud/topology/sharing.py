@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .errors import require
-from .tiers import ports_up
+from .tiers import ports_up, spread_uplinks
 
 __all__ = ["Arrangement", "Ports", "compute_arrangements"]
 
@@ -25,6 +25,8 @@ class Ports:
     spine_radix: int
     oversubscription: float = 1.0  # ports down per port up of a leaf
     reserved: int = 0  # leaf ports for what is no node
+    links: int = 0  # further links on the topmost switches
+    peers: int = 0  # ports of each of several leaves for the other leaf of its pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ def compute_arrangements(
     require(1, nodes=nodes, rails=rails, leaf_radix=ports.leaf_radix, spine_radix=ports.spine_radix, domain=domain)
     require(1, rails_per_leaf=rails_per_leaf)
     found: list[Arrangement] = []
-    if rails_per_leaf in (None, rails) and nodes * rails + ports.reserved <= ports.leaf_radix:
+    if rails_per_leaf in (None, rails) and nodes * rails + ports.reserved + ports.links <= ports.leaf_radix:
         found.append(Arrangement(rails, ports.leaf_radix // rails, 0, 1, 0))
     for sharing in range(1, rails + 1):
         if rails % sharing == 0 and rails_per_leaf in (None, sharing):
@@ -67,8 +69,9 @@ def _two_tiers(nodes: int, rails: int, sharing: int, ports: Ports, domain: int) 
     """Leaves with so many rails: for each number of leaves the largest unit, and smaller ones that need fewer spines.
 
     A large unit leaves room to grow without moving a cable."""
-    down = ports.leaf_radix
-    while down and down + ports_up(down, ports.oversubscription) > ports.leaf_radix:
+    room = ports.leaf_radix - ports.peers
+    down = room
+    while down > 0 and down + ports_up(down, ports.oversubscription) > room:
         down -= 1
     most = down // sharing
     if domain > 1 and not nodes <= most < domain:
@@ -95,10 +98,6 @@ def _two_tiers(nodes: int, rails: int, sharing: int, ports: Ports, domain: int) 
 def _spines(leaves: int, links: int, down: int, ports: Ports) -> tuple[int, int] | None:
     """The fewest spines for leaves with so many ports down, and the uplinks of a leaf; None where none will do."""
     least = ports_up(down, ports.oversubscription)
-    room = (leaves * ports.leaf_radix - links - ports.reserved) // leaves
-    most = min(ports.leaf_radix - down, room)
-    for spines in range(max(1, -(-leaves * least // ports.spine_radix)), most + 1):
-        uplinks = -(-least // spines) * spines
-        if uplinks <= most and leaves * uplinks <= spines * ports.spine_radix:
-            return spines, uplinks
-    return None
+    radix = ports.leaf_radix - ports.peers
+    most = min(radix - down, (leaves * radix - links - ports.reserved) // leaves)
+    return spread_uplinks(leaves, least, most, ports.spine_radix, links=ports.links)

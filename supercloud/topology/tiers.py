@@ -45,6 +45,23 @@ def least_divisor(number: int, at_least: int) -> int:
     return next(d for d in range(max(1, at_least), number + 1) if number % d == 0)
 
 
+def spread_uplinks(
+    switches: int, least: int, most: int, radix: int, *, spines: int | None = None, links: int = 0
+) -> tuple[int, int] | None:
+    """The fewest spines that join so many `switches`, and the fewest uplinks of each that spread evenly over them.
+
+    A switch has `least` to `most` uplinks, a spine has `radix` ports; `links` further ones end on all spines together.
+    `spines` is a number of spines that is asked for. None where no number will do. More uplinks may need fewer spines:
+    31 spread over 31 spines only, 32 over two.
+    """
+    lower = max(1, -(-switches * least // radix))
+    for count in range(lower, most + 1) if spines is None else (spines,):
+        uplinks = -(-max(least, 1) // count) * count
+        if uplinks <= most and switches * uplinks // count + -(-links // count) <= radix:
+            return count, uplinks
+    return None
+
+
 def per_tier(radix: Radix) -> tuple[int, int, int]:
     """The radix of leaf, spine and core."""
     leaf, spine, core = (radix, radix, radix) if isinstance(radix, int) else radix
@@ -151,10 +168,15 @@ class Upper:
         down = links // spines
         if tiers == 2:
             return Layout(2, units, pod_units, spines, down)
-        up = ports_up(down, self.oversubscription)
         pods = -(-units.count // pod_units) * units.sections
-        cores = least_divisor(up, -(-pods * up // self.core_radix))
+        cores, up = self._cores(pods, down)
         return Layout(3, units, pod_units, spines, down, up, cores)
+
+    def _cores(self, pods: int, down: int) -> tuple[int, int]:
+        """Cores of a group and uplinks of a spine: as many uplinks more than are needed as let fewer cores do."""
+        up = ports_up(down, self.oversubscription)
+        found = spread_uplinks(pods, up, max(up, self.spine_radix - down), self.core_radix)
+        return found or (least_divisor(up, -(-pods * up // self.core_radix)), up)
 
     def _pod_size(self, units: Units) -> int:
         """Units of a pod under a core: as few as leave the core a port for every pod, or evenly shared large pods."""

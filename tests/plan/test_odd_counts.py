@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -15,10 +16,14 @@ ROCE = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": 
 SHAPES: list[dict[str, Any]] = [{}, {"shape": "fat-tree"}, {"shape": "clos", "su": 3}]
 APART = {"leaf_rails": 1}
 INFINIBAND = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
+IN_BAND = {"name": "in-band", "kind": "ethernet", "shape": "rail-optimized", "switch": "nvidia-sn4600c"}
+STORAGE = {"name": "storage", "kind": "infiniband", "shape": "fat-tree", "switch": "nvidia-qm9700"}
+RATIOS = (1, 1.2, 1.75, 2, 2.5, 3)
 
 
 def fabric(machine: str, nodes: int, of: dict[str, Any]) -> FabricPlan:
-    (found,) = planned(pools=train(machine, nodes), fabrics=[of]).fabrics
+    pools = [pool | {"fabrics": [of["name"]]} for pool in train(machine, nodes)]
+    (found,) = planned(pools=pools, fabrics=[of]).fabrics
     return found
 
 
@@ -45,6 +50,16 @@ def full(found: FabricPlan) -> int:
     ("dgx-h100", 128, INFINIBAND | {"oversubscription": {"leaf": 2}}, 8, 32 * 16),
     ("dgx-gb200", 144, INFINIBAND, 9, 576),
     ("dgx-h100", 59, ROCE | {"exits": 40}, 5, 8 * 60),
+    # no more uplinks than nodes need: 31 ports up would take 31 spines, as four further ports fit beside them only then
+    ("dgx-h200", 8, IN_BAND | {"exits": 4, "peer_links": 2}, 1, 2 * 8),
+    ("dgx-h200", 31, IN_BAND | {"exits": 4, "peer_links": 1}, 2, 2 * 32),
+    ("dgx-h200", 8, IN_BAND | {"exits": 4}, 1, 2 * 8),
+    # fewer nodes on a leaf: 91 down and 37 up take 37 spines, 60 and 24 three
+    ("dgx-h200", 100, ROCE | {"oversubscription": {"leaf": 2.5}}, 3, 16 * 24),
+    ("dgx-h200", 100, ROCE | {"oversubscription": {"leaf": 1.75}}, 4, 16 * 32),
+    ("dgx-h200", 100, STORAGE | {"oversubscription": {"leaf": 1.5}}, 3, 6 * 24),
+    ("dgx-h200", 100, STORAGE | {"oversubscription": {"leaf": 1.5}, "spines": 4}, 4, 6 * 24),
+    ("dgx-h100", 260, ROCE, 32, 40 * 64),  # without oversubscription leaves keep room to grow
 ])  # fmt: skip
 def test_by_hand(machine: str, nodes: int, of: dict[str, Any], spines: int, links: int) -> None:
     found = fabric(machine, nodes, of)
@@ -66,6 +81,40 @@ def test_any_number(nodes: int, switch: str, planes: int, ratio: int, shape: dic
     assert found.cables["leaf_spine"] % leaves == 0
     assert found.cables["leaf_spine"] // leaves % (found.switches("spine") // planes) == 0
     assert found.cables["leaf_spine"] * ratio >= found.cables["node_leaf"]
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(2, 160), st.sampled_from([
+    ("dgx-h200", ROCE), ("dgx-h200", ROCE | APART), ("dgx-h200", IN_BAND), ("dgx-h200", IN_BAND | {"peer_links": 2}),
+    ("dgx-h200", INFINIBAND), ("dgx-h200", STORAGE), ("mi300x-8gpu", ROCE | {"shape": "fat-tree"}),
+]), st.sampled_from([0, 4]))  # fmt: skip
+def test_less_bandwidth_takes_no_more_switches(nodes: int, of: tuple[str, dict[str, Any]], exits: int) -> None:
+    before = None
+    for ratio in RATIOS:
+        found = fabric(of[0], nodes, of[1] | {"exits": exits, "oversubscription": {"leaf": ratio}})
+        leaves, spines = found.switches("leaf"), found.switches("spine")
+        switches = leaves + spines + found.switches("core")
+        assert before is None or switches <= before, (ratio, leaves, spines)
+        assert spines <= leaves or exits or found.switches("core")
+        before = switches
+
+
+@pytest.mark.parametrize("more", [{"spines": 4, "leaf_up": 26}, {"spines": 5, "leaf_down": 38}, {"spines": 1000}])
+def test_the_number_of_spines_of_a_hint_is_planned_with_as_few_tiers(more: dict[str, Any]) -> None:
+    of = STORAGE | {"oversubscription": {"leaf": 1.5}} | more
+    pools = [pool | {"fabrics": ["storage"]} for pool in train("dgx-h200", 100)]
+    (error,) = planned(pools=pools, fabrics=[of]).errors
+    hint = re.fullmatch(r"set spines: (\d+), or leave it out", error.hint)
+    assert hint
+    cured = fabric("dgx-h200", 100, of | {"spines": int(hint[1])})
+    assert cured.switches("spine") == int(hint[1]) and not cured.switches("core")
+
+
+def test_uplinks_of_spines_spread_over_few_cores() -> None:
+    """25 uplinks of a spine spread over five cores of a group or more, 26 over two."""
+    found = fabric("dgx-h100", 300, INFINIBAND | {"shape": "fat-tree"})
+    assert (found.switches("spine"), found.switches("core")) == (96, 64)
+    assert found.cables["spine_core"] == 96 * 26 and found.cables["leaf_spine"] == 2400
 
 
 def test_what_was_declared_is_kept_and_said() -> None:

@@ -258,7 +258,7 @@ def test_a_network_that_is_joined_has_ports_left() -> None:
     assert switches(planned(text, file=STORAGE))["in-band"] == (4, 4)
     alone = planned(text.replace(", joins: {fabric: in-band, links: 2}", ""), file=STORAGE)
     assert switches(alone)["in-band"] == (4, 2)
-    few = planned(text, ("switch: nvidia-sn4600c}", "switch: nvidia-sn4600c, spines: 2}"), file=STORAGE)
+    few = planned(text, ("switch: nvidia-sn4600c}", "switch: nvidia-sn4600c, spines: 2, leaf_down: 32}"), file=STORAGE)
     (said,) = [item for item in few.errors if item.check == "cable-reach"]
     assert (said.path, said.problem) == (
         "fabrics[3]",

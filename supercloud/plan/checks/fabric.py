@@ -12,7 +12,7 @@ from ...spec import ClusterSpec
 from ...topology import Fabric as Wiring
 from ...topology.links import NodeLinks
 from ..fabric.roles import adapter_of, assumed_port
-from ..fabric.wiring import even_uplinks, spines_for
+from ..fabric.uplinks import even_uplinks
 from ..model import FabricPlan, Plan
 from .rebuild import rebuild, replan
 
@@ -118,15 +118,15 @@ def fabric_spines(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         found = even_uplinks(fabric.wiring, declared.peer_links)
         if found is None:
             continue
-        up, spines = found, spines_for(fabric.wiring, found)
-        if 2 * spines <= spine.count // fabric.planes:
+        cured = rebuild(plan, catalog, declared.model_copy(update={"leaf_up": found}))
+        if cured and len(cured.tiers) == len(fabric.tiers) and 2 * cured.tiers[1].count <= spine.count:
             yield Finding(
                 "fabric-spines",
                 "warning",
                 f"fabrics[{index}]",
                 f"{leaf.up} uplinks of a leaf spread evenly over no fewer than {spine.count // fabric.planes} spines: "
                 f"each of them has {spine.down} of {spine.radix} ports in use",
-                f"set leaf_up: {up}, which takes {spines} spines",
+                f"set leaf_up: {found}, which takes {cured.tiers[1].count // fabric.planes} spines",
             )
 
 

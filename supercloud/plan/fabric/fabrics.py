@@ -164,16 +164,20 @@ def _fabric(
     services = services_of(fabric, path, spec, speed, built, others, catalog, problems)
     cage = max(1, radix[0] // switches[0].cages) if switches[0].cages else 1
 
-    def wired(spines: int | None, least: int | None) -> Wiring:
-        return build(
-            fabric, role_of(fabric), nodes, rails, planes, radix, cage, members[0].machine, rack, services, speed,
-            others.rack_nodes, spines, least,
+    links = fabric.exits + dict(others.joining).get(fabric.name, 0)
+
+    def wired(declared: Fabric) -> Wiring:
+        return with_room(
+            lambda spines, least: build(
+                declared, role_of(fabric), nodes, rails, planes, radix, cage, members[0].machine, rack, services,
+                speed, others.rack_nodes, spines, least, links,
+            ), declared, links,
         )  # fmt: skip
 
     try:
-        wiring = with_room(wired, fabric, fabric.exits + dict(others.joining).get(fabric.name, 0))
+        wiring = wired(fabric)
     except TopologyError as error:
-        problems.error("fabric-fit", path, error.problem, _without_spines(wired, fabric) or error.hint)
+        problems.error("fabric-fit", path, error.problem, _without_spines(wired, fabric, links) or error.hint)
         return None
     tiers = tuple(
         SwitchTier(tier.name, switch, tier.count, tier.radix)  # type: ignore[arg-type]
@@ -227,17 +231,25 @@ def _adapters(fabric: Fabric, members: tuple[PoolPlan, ...], catalog: Catalog) -
     return {name: item for name, item in found.items() if item}
 
 
-def _without_spines(wired: Callable[[int | None, int | None], Wiring], fabric: Fabric) -> str:
-    """The number of spines that would do, where the declared one is what does not fit."""
+def _without_spines(wired: Callable[[Fabric], Wiring], fabric: Fabric, links: int) -> str:
+    """The number of spines nearest to the declared one that would do, where this is what does not fit: one with which
+    the fabric has no more tiers than without it, and ports for as many further ``links`` on the topmost switches."""
     if fabric.spines is None:
         return ""
-    for spines in range(1, _MOST_SPINES + 1):
+    try:
+        usual = wired(fabric.model_copy(update={"spines": None}))
+    except TopologyError as error:
+        return error.hint
+    declared = fabric.spines
+    for spines in sorted(range(1, _MOST_SPINES + 1), key=lambda number: abs(number - declared)):
         try:
-            wired(spines, None)
+            found = wired(fabric.model_copy(update={"spines": spines}))
         except TopologyError:
             continue
-        return f"set spines: {spines}, or leave it out"
-    return ""
+        top = found.tiers[-1]
+        if len(found.tiers) <= len(usual.tiers) and -(-links // top.count) <= top.radix - top.down:
+            return f"set spines: {spines}, or leave it out"
+    return "leave spines out"
 
 
 def _slowest(fabric: Fabric, catalog: Catalog) -> Rate | None:

@@ -36,10 +36,13 @@ class SmallFabric:
     leaf_rails: int | None
     peers: int = 0
     """Ports of a leaf for the other leaf of its pair."""
+    links: int = 0
+    """Further links on the topmost switches of one plane."""
 
     def arrangements(self) -> list[Arrangement]:
         """All that hold the nodes and the reserved ports, best first."""
-        ports = Ports(self.radix[0], self.radix[1], self.ratio[0], sum(ask.ports for ask in self.reserved))
+        reserved = sum(ask.ports for ask in self.reserved)
+        ports = Ports(self.radix[0], self.radix[1], self.ratio[0], reserved, self.links, self.peers)
         return compute_arrangements(
             self.nodes, self.rails, ports, domain=self.domain, rails_per_leaf=self.leaf_rails
         )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from ...catalog import Machine
@@ -11,7 +12,7 @@ from ...primitives.quantity import Rate
 from ...spec import ClusterSpec, Fabric
 from ...topology import Fabric as Wiring
 from ...topology import TopologyError, clos, fat_tree, rail_optimized
-from ...topology.tiers import least_divisor, most_down
+from ...topology.tiers import most_down
 from ..model import Service
 from ..problems import Problems
 from .apart import leaves_apart
@@ -20,8 +21,12 @@ from .leaf_rules import asks_of, grown, leaves_of, most_under_one
 from .reserved_ports import Sizes, build_with_reserved_ports
 from .shared_leaves import SmallFabric, is_open, is_small, select_fewest_switches
 from .units import Units, list_units, select_wiring
+from .uplinks import Demand, select_leaves
 
-__all__ = ["build", "even_uplinks", "rack_nodes", "spines_for", "with_room"]
+__all__ = ["build", "rack_nodes", "with_room"]
+
+# So many leaves are tried in the place of a single one that is full.
+_MOST_LEAVES = 16
 
 
 def reference_unit(fabric: Fabric, machine: Machine, radix: int) -> ScalableUnit | None:
@@ -47,13 +52,15 @@ def build(
     rack_nodes: int | None,
     spines: int | None = None,
     least: int | None = None,
+    links: int = 0,
 ) -> Wiring:
     """The wiring of a declared fabric: ``cage`` ports share a cage of a leaf; ``least`` leaves of a fat tree are built
-    at least, or units of rails. Raises TopologyError."""
+    at least, or units of rails; ``links`` further links end on the topmost switches. Raises TopologyError."""
+    sized = bool(fabric.su or fabric.leaf_down)
 
     def built(declared: Fabric, count: int) -> Wiring:
         return _build(declared, role, count, rails, planes, radix, cage, machine, rack, services, speed, rack_nodes,
-                      spines, least)  # fmt: skip
+                      spines, least, links, sized)  # fmt: skip
 
     def paired(declared: Fabric, count: int) -> Wiring:
         return build_with_peer_ports(lambda item: built(item, count), declared, radix[0], rails, machine.domain_nodes)
@@ -65,9 +72,10 @@ def build(
 def _build(
     fabric: Fabric, role: str, nodes: int, rails: int, planes: int, radix: tuple[int, ...], cage: int,
     machine: Machine, rack: int, services: tuple[Service, ...], speed: Rate, rack_nodes: int | None,
-    spines: int | None, least: int | None,
+    spines: int | None, least: int | None, links: int, sized: bool,
 ) -> Wiring:  # fmt: skip
-    """The wiring with leaves as the spec, the reference design or the shape's own rule has them."""
+    """The wiring with leaves as the spec, the reference design or the shape's own rule has them. ``sized`` says that it
+    is the spec that gives the size of a leaf or unit, and not one that is tried."""
     peers = fabric.peer_links
     spines = spines or fabric.spines
     ratio = (float(fabric.oversubscription.leaf), float(fabric.oversubscription.spine))
@@ -81,14 +89,16 @@ def _build(
         return leaves_apart(
             nodes, nics=rails, radix=radix[0], down=fabric.leaf_down, reserved=reserved, most=most, peers=peers
         )  # fmt: skip
-    # where nothing is said of leaves, they may have as many uplinks more as let fewer spines do
-    free = not (fabric.spines or fabric.leaf_up)
+    # where nothing is said of leaves, they may have as many uplinks more as let fewer spines do, or fewer nodes
+    free = not fabric.leaf_up
+    demand = Demand(ratio[0], peers, tuple(ask.ports for ask in reserved), -(-links // planes), spines)
     if fabric.shape == "fat-tree":
         down = fabric.leaf_down or (unit.leaf_down if unit else None)
 
-        def tree(leaves: int | None, uplinks: int | None, spines: int | None) -> Wiring:
-            if leaves and down and down >= rails:
-                leaves = max(leaves, -(-nodes // (down // rails)))
+        def tree(leaves: int | None, size: int | None, uplinks: int | None, spines: int | None) -> Wiring:
+            ports_down = size * rails if size and size * rails < radix[0] else down
+            if leaves and ports_down and ports_down >= rails:
+                leaves = max(leaves, -(-nodes // (ports_down // rails)))
             return fat_tree(
                 nodes,
                 nics=rails,
@@ -96,7 +106,7 @@ def _build(
                 planes=planes,
                 leaves=leaves,
                 tiers=fabric.tiers,
-                down=down,
+                down=ports_down,
                 uplinks=uplinks or fabric.leaf_up,
                 spines=spines,
                 oversubscription=ratio,
@@ -105,11 +115,14 @@ def _build(
                 peers=peers,
             )
 
-        free = free and down is None
-        return _evened(tree, least, more, free, spines, peers, lambda found: found.tiers[0].count // planes)
+        free = free and not (sized or unit and unit.leaf_down)
+        demand = replace(demand, step=1, least=least or 1)
+        return _select(
+            tree, least, more, demand if free else None, spines, lambda found: found.tiers[0].count // planes
+        )
     if fabric.shape == "clos":
 
-        def racks(count: int | None, uplinks: int | None, spines: int | None) -> Wiring:
+        def racks(count: int | None, size: int | None, uplinks: int | None, spines: int | None) -> Wiring:
             return clos(
                 nodes,
                 nics=rails,
@@ -127,7 +140,7 @@ def _build(
                 peers=peers,
             )
 
-        return _evened(racks, None, False, free, spines, peers, lambda found: None)
+        return _select(racks, None, False, demand if free else None, spines, lambda found: None)
     rule = leaves_of(fabric, role, nodes, rails, planes, radix[0], machine.scalable_unit, services, speed)
     sharing = fabric.leaf_rails or 1
     down = rule.down or fabric.leaf_down or (unit.leaf_down if unit else None)
@@ -144,14 +157,14 @@ def _build(
         size = rule.unit or fabric.su or (unit.nodes if unit else only)
         units = [Units(size, fabric.pod or (unit.pod if unit and unit.pod else "su"))]
 
-    def rail(of: Units, count: int | None, uplinks: int | None, spines: int | None) -> Wiring:
+    def rail(of: Units, count: int | None, size: int | None, uplinks: int | None, spines: int | None) -> Wiring:
         return rail_optimized(
             nodes,
             rails=rails,
             radix=ports,
-            unit=of.nodes,
+            unit=size or of.nodes,
             units=count,
-            down=down,
+            down=size * sharing if size else down,
             uplinks=uplinks or rule.uplinks or fabric.leaf_up,
             rails_per_leaf=sharing,
             planes=planes,
@@ -165,11 +178,14 @@ def _build(
             peers=peers,
         )
 
-    kept = unit and ratio[0] == 1  # the maker's units are drawn without oversubscription
-    free = free and not (kept or fabric.su or fabric.leaf_down or rule.unit or rule.uplinks)
+    # the maker's compute units are drawn without oversubscription
+    kept = unit and ratio[0] == 1 and role == "compute"
+    free = free and not (kept or sized or rule.unit or rule.uplinks)
+    fewest = max(rule.units or 0, least or 0) or None
+    demand = replace(demand, step=None if unit and role == "compute" else machine.domain_nodes, least=fewest or 1)
 
     def of_units(of: Units) -> Wiring:
-        return _evened(partial(rail, of), max(rule.units or 0, least or 0) or None, more, free, spines, peers,
+        return _select(partial(rail, of), fewest, more, demand if free else None, spines,
                        lambda found: next(axis.size for axis in found.tiers[0].axes if axis.name == "su"))  # fmt: skip
 
     def apart() -> Wiring:
@@ -178,42 +194,22 @@ def _build(
     if not (is_open(fabric, role) and is_small(nodes, unit, radix[0], ratio[0])):
         return apart()
     small = SmallFabric(
-        nodes, rails, planes, machine.domain_nodes, ports, ratio, reserved, cage, fabric.leaf_rails, peers
+        nodes, rails, planes, machine.domain_nodes, ports, ratio, reserved, cage, fabric.leaf_rails, peers,
+        demand.links,
     )  # fmt: skip
     return select_fewest_switches(small, apart, spines, least)
 
 
-def _evened(
-    build: Callable[[int | None, int | None, int | None], Wiring], least: int | None, more: bool, free: bool,
-    spines: int | None, peers: int, units: Callable[[Wiring], int | None],
+def _select(
+    build: Callable[[int | None, int | None, int | None, int | None], Wiring], least: int | None, more: bool,
+    demand: Demand | None, spines: int | None, units: Callable[[Wiring], int | None],
 ) -> Wiring:  # fmt: skip
-    """What ``build(units, uplinks, spines)`` makes; where uplinks are ``free``, with those that need fewest spines."""
-    found = grown(lambda count: build(count, None, None if free else spines), least, more=more)
-    uplinks = even_uplinks(found, peers) if free else None
-    return build(units(found), uplinks, spines) if free and (uplinks or spines) else found
-
-
-def even_uplinks(wiring: Wiring, peers: int = 0) -> int | None:
-    """The uplinks of a leaf with which two tiers take the fewest spines; None where it has them already.
-
-    Uplinks spread evenly over spines, so that 31 of them would take 31 spines; 32 are content with four. This is for
-    leaves of which nothing is said: what the user or the maker says is kept as it is. ``peers`` ports of a leaf are
-    for the other leaf of its pair.
-    """
-    if len(wiring.tiers) != 2:
-        return None
-    leaf, spine = wiring.tiers
-    fewest, up = min(
-        (spines_for(wiring, up), up) for up in range(leaf.up, max(leaf.up, leaf.radix - leaf.down - peers) + 1)
-    )
-    return up if fewest < spine.count // wiring.planes else None
-
-
-def spines_for(wiring: Wiring, uplinks: int) -> int:
-    """Spines of a plane of two tiers, if a leaf had so many uplinks; more than there can be where none would do."""
-    leaf, spine = wiring.tiers
-    needed = -(-leaf.count // wiring.planes * uplinks // spine.radix)
-    return least_divisor(uplinks, needed) if needed <= uplinks else leaf.count * uplinks
+    """What ``build(units, size, uplinks, spines)`` makes; where a ``demand`` leaves uplinks open, with the fewest
+    switches."""
+    found = grown(lambda count: build(count, None, None, None if demand else spines), least, more=more)
+    if demand is None:
+        return found
+    return select_leaves(build, found, units(found), demand)
 
 
 def with_room(build: Callable[[int | None, int | None], Wiring], fabric: Fabric, links: int) -> Wiring:
@@ -222,15 +218,13 @@ def with_room(build: Callable[[int | None, int | None], Wiring], fabric: Fabric,
 
     What was declared stays; what then finds no port is said where cables are laid.
     """
-    wiring = build(None, None)
-    top, least = wiring.tiers[-1], None
-    if links and len(wiring.tiers) == 1 == top.count and fabric.tiers is None and links > _free(wiring):
-        least = 2
-        try:
-            wiring = build(None, least)
-        except TopologyError:
+    wiring, least = build(None, None), None
+    if links and len(wiring.tiers) == 1 == wiring.tiers[0].count and fabric.tiers is None and links > _free(wiring):
+        several = _several_leaves(build)
+        if several is None:
             return wiring
-        top = wiring.tiers[-1]
+        wiring, least = several
+    top = wiring.tiers[-1]
     if not links or fabric.spines or len(wiring.tiers) != 2:
         return wiring
     up = wiring.tiers[0].up
@@ -240,6 +234,16 @@ def with_room(build: Callable[[int | None, int | None], Wiring], fabric: Fabric,
         if -(-links // top.count) <= top.radix - top.down:
             return found
     return wiring
+
+
+def _several_leaves(build: Callable[[int | None, int | None], Wiring]) -> tuple[Wiring, int] | None:
+    """The wiring with the fewest leaves above one, and their number; None where there is none."""
+    for least in range(2, _MOST_LEAVES + 1):
+        try:
+            return build(None, least), least
+        except TopologyError:
+            continue
+    return None
 
 
 def _free(wiring: Wiring) -> int:
