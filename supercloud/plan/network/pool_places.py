@@ -17,9 +17,9 @@ from ..model import FabricPlan
 
 __all__ = ["compute_pool_starts"]
 
-# What nodes stay in where they can: pods and servers may come later and have the parts above it (``pod_blocks`` of
-# Kubernetes, ``server_links.py``).
-_PART = 8
+# Nodes stay in 1/n of a rail where they can: servers, which may come later, have the upper half (``server_links.py``).
+# Under Kubernetes pods have parts of the lower half (``pod_blocks``), at most its upper three quarters.
+_PART, _PART_BESIDE_PODS = 2, 8
 _PLACES = 1024
 """Places that are tried for each pool."""
 
@@ -31,10 +31,10 @@ def compute_pool_starts(
 
     Where pools do not fit with room between them they follow each other without any: the subnet is then full.
     """
-    below = rail.num_addresses // (2 if has_servers else 1)
-    for size, packed in (
-        (rail.num_addresses // _PART, False), (below // _pod_parts(spec, item), True), (below, True)
-    ):  # fmt: skip
+    whole = rail.num_addresses
+    below = whole // (2 if has_servers else 1)
+    usual = whole // (_PART_BESIDE_PODS if _pod_parts(spec, item) > 1 else _PART)
+    for size, packed in ((usual, False), (below // _pod_parts(spec, item), True), (below, True)):
         hosts = size // 256 * AddressRun.PER_256
         found = _spread(nodes, hosts)
         if found:
