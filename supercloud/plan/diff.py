@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from string import digits as _DIGITS
+from string import digits
 from typing import Any
 
 from .cloud.impact import Impact, judged_impact
@@ -12,6 +12,7 @@ from .cloud.model import CloudPlan
 from .document import document
 from .model import Plan
 from .recabling import compute_moved_cables
+from .renumbering import compute_moved_places, compute_renumbered
 
 __all__ = ["Change", "Impact", "diff"]
 
@@ -20,6 +21,7 @@ __all__ = ["Change", "Impact", "diff"]
 _REPLACING = {
     "machine",
     "hosts",
+    "address",
     "addresses",
     "cidr",
     "domain",
@@ -38,6 +40,9 @@ _REPLACING = {
     "first",
     "per_port",
     "pkey",
+    "pods",
+    "services",
+    "endpoint",
 }
 # Derived from other things that are listed themselves, or not part of the cluster.
 _SILENT = {"findings", "suppressed", "version", "localities", "features"}
@@ -56,9 +61,18 @@ class Change:
 
 
 def diff(old: Plan, new: Plan) -> list[Change]:
-    """All differences between two plans, in the order of the published document; then the cables that move."""
+    """All differences between two plans, in the order of the published document; then what has other numbers or places
+    though it stays, and the cables that move."""
     changes: list[Change] = []
     _walk("", document(old).model_dump(), document(new).model_dump(), changes)
+    changes += [
+        Change(item.path, item.things, f"{item.moved} of them change", "replaces")
+        for item in compute_renumbered(old, new)
+    ]
+    changes += [
+        Change(item.path, item.things, f"{item.moved} of them stand elsewhere", "recables")
+        for item in compute_moved_places(old, new)
+    ]
     changes += [
         Change(f"fabrics[{item.fabric}].{item.what}", item.cables, f"{item.moved} of them end elsewhere", "recables")
         for item in compute_moved_cables(old, new)
@@ -116,15 +130,22 @@ def _impact(path: str, old: Any, new: Any) -> Impact:
 
 def _only_longer(old: str, new: str) -> bool:
     """Whether one list of hosts or addresses continues the other: nothing that exists is renamed."""
-    if "[" not in old:  # a single name or address begins the range
-        return (
-            re.fullmatch(rf"{re.escape(old.rstrip(_DIGITS))}\[{old[len(old.rstrip(_DIGITS)) :]}-\d+\](,.*)?", new)
-            is not None
-        )
-    start = 0
-    for a, b in zip(old, new, strict=False):
-        if a != b:
-            break
-        start += 1
-    head = old[:start]
-    return "[" in head and "-" in head[head.rindex("[") :] or "," in head
+    before, after = _ranges(old), _ranges(new)
+    both = min(len(before), len(after))
+    if not both or before[: both - 1] != after[: both - 1] or before[both - 1][:2] != after[both - 1][:2]:
+        return False
+    shorter, longer = (before, after) if len(before) < len(after) else (after, before)
+    return len(shorter) == len(longer) or shorter[-1][2] <= longer[both - 1][2]
+
+
+def _ranges(text: str) -> list[tuple[str, str, int]]:
+    """What stands before the number, the first number as it is written, and the last, of each range of a list."""
+    found: list[tuple[str, str, int]] = []
+    for name, inner in re.findall(r"([^,\[]+)(?:\[([^\]]*)\])?", text):
+        prefix = name if inner else name.rstrip(digits)
+        for part in (inner or name[len(prefix) :]).split(","):
+            first, _, last = part.partition("-")
+            if not first.isdigit() or not (last or first).isdigit():
+                return []
+            found.append((prefix, first, int(last or first)))
+    return found

@@ -249,7 +249,7 @@ def document(plan: Plan) -> PlanDocument:
         localities=[_locality(locality) for locality in plan.localities],
         storage=[_storage(item) for item in plan.storage],
         facility=facility_document(plan),
-        networks=networks_document(plan.networks),
+        networks=networks_document(plan),
         cloud=cloud_document(plan),
         tenants=[
             TenantDocument(name=item.name, share=item.share, fraction=round(item.fraction, 6), priority=item.priority)

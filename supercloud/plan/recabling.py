@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from ..topology import Fabric as Wiring
 from ..topology.links import NodeLinks, TierLinks
 from .fabric.model import FabricPlan
+from .fabric.node_numbers import compute_first_nodes
 from .model import Plan
 
 if TYPE_CHECKING:
@@ -24,27 +25,35 @@ class Moved(NamedTuple):
 
     fabric: str
     what: str
-    """``node_links`` or ``uplinks``."""
+    """``node_links``, ``service_links`` or ``uplinks``."""
     cables: int
     moved: int
 
 
 def compute_moved_cables(old: Plan, new: Plan) -> Iterator[Moved]:
-    """The cables of each fabric of both plans that move: links of nodes that stay, and uplinks of leaves that stay.
+    """The cables of each fabric of both plans that move: links of nodes and of other machines that stay, and uplinks
+    of leaves that stay.
 
     Leaves are compared by their place, not by their number, which may change where planes or rails come first.
     """
     after = {fabric.name: fabric for fabric in new.fabrics}
     for fabric in old.fabrics:
         other = after.get(fabric.name)
-        if other is None or other.wiring == fabric.wiring:
+        if other is None:
             continue
+        common = _common(old, fabric, new, other)
+        same = all(first == start for first, start, _ in common) and fabric.services == other.services
         one, two = _hosts(fabric), _hosts(other)
-        if one is None or two is None or (one.nics, one.planes) != (two.nics, two.planes):
+        if same and other.wiring == fabric.wiring or one is None or two is None:
             continue
-        cables, moved = _node_links(_common(old, fabric, new, other), one, two)
+        if (one.nics, one.planes) != (two.nics, two.planes):
+            continue
+        cables, moved = _node_links(common, one, two)
         if moved:
             yield Moved(fabric.name, "node_links", cables, moved)
+        cables, moved = _service_links(fabric, other)
+        if moved:
+            yield Moved(fabric.name, "service_links", cables, moved)
         cables, moved = _uplinks(fabric, other)
         if moved:
             yield Moved(fabric.name, "uplinks", cables, moved)
@@ -58,19 +67,13 @@ def _hosts(fabric: FabricPlan) -> NodeLinks | None:
 def _common(old: Plan, before: FabricPlan, new: Plan, after: FabricPlan) -> list[tuple[int, int, int]]:
     """(first node in the old fabric, first in the new one, how many) for the hosts that are in both."""
     found = []
-    starts = {}
-    start = 0
-    for name in after.pools:
-        starts[name] = start
-        start += new.pool(name).nodes
-    start = 0
-    for name in before.pools:
+    starts = compute_first_nodes(after, new.pools)
+    for name, start in compute_first_nodes(before, old.pools).items():
         hosts = old.pool(name).hosts
         if name in starts:
             other = new.pool(name).hosts
             if (hosts.prefix, hosts.first, hosts.width) == (other.prefix, other.first, other.width):
                 found.append((start, starts[name], min(len(hosts), len(other))))
-        start += len(hosts)
     return found
 
 
@@ -94,6 +97,36 @@ def _places(hosts: NodeLinks, node: Ints, nic: Ints) -> tuple[Ints, Ints, Ints]:
     leaf = unit * per_unit + place // hosts.block + 0 * nic
     port = place % hosts.block * hosts.nics_per_side + nic % hosts.nics_per_side
     return nic // hosts.nics_per_side + 0 * node, leaf, port
+
+
+def _service_links(before: FabricPlan, after: FabricPlan) -> tuple[int, int]:
+    """Links of servers and services that both have, and how many of them move."""
+    one, two = _service_ends(before), _service_ends(after)
+    both = one.keys() & two.keys()
+    return len(both), sum(one[link] != two[link] for link in both)
+
+
+def _service_ends(fabric: FabricPlan) -> dict[tuple[str, int, int], tuple[int, ...]]:
+    """Service, machine and port of it -> plane, side and number of the leaf, port of that, and end of a splitter."""
+    from .network.service_links import service_links  # numpy is loaded where links are counted out, not to plan
+
+    hosts, ends = _hosts(fabric), service_links(fabric)
+    if hosts is None or ends is None:
+        return {}
+    return {
+        (fabric.services[service].name, machine, port): (*_leaf_place(hosts, leaf), leaf_port, lane)
+        for service, machine, port, leaf, leaf_port, lane, _ in zip(*(item.tolist() for item in ends), strict=True)
+    }
+
+
+def _leaf_place(hosts: NodeLinks, leaf: int) -> tuple[int, int, int]:
+    """Plane and side of a leaf, and its number among the leaves of that side."""
+    plane, local = divmod(leaf, hosts.leaves)
+    if hosts.side_stride > hosts.unit_stride:
+        return plane, *divmod(local, hosts.side_stride)
+    unit, rest = divmod(local, hosts.unit_stride)
+    side, block = divmod(rest, hosts.side_stride)
+    return plane, side, unit * -(-hosts.unit // hosts.block) + block
 
 
 def _uplinks(before: FabricPlan, after: FabricPlan) -> tuple[int, int]:
@@ -123,12 +156,8 @@ def _leaf_uplinks(fabric: FabricPlan) -> dict[tuple[int, int, int], dict[int, tu
     spines = wiring.tier("spine").count // wiring.planes
     found: dict[tuple[int, int, int], dict[int, tuple[int, int]]] = {}
     for link in group:
-        plane, local = divmod(link.source, hosts.leaves)
-        if hosts.side_stride > hosts.unit_stride:
-            side, leaf = divmod(local, hosts.side_stride)
-        else:
-            unit, rest = divmod(local, hosts.unit_stride)
-            side, block = divmod(rest, hosts.side_stride)
-            leaf = unit * -(-hosts.unit // hosts.block) + block
-        found.setdefault((plane, side, leaf), {})[link.source_port] = (link.target % spines, link.target_port)
+        found.setdefault(_leaf_place(hosts, link.source), {})[link.source_port] = (
+            link.target % spines,
+            link.target_port,
+        )
     return found

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ...catalog import Machine, Switch
 from ...primitives.quantity import Rate
+from ..fabric.node_numbers import compute_first_nodes
 from ..fabric.roles import adapter_of
 from ..model import FabricPlan, Plan, Service, SwitchTier
 from ..network.model import SwitchRun
@@ -161,8 +162,7 @@ def _switch_ports(switch: Switch, speed: Rate | None, radix: int) -> tuple[list[
 def node_devices(plan: Plan, fabric: FabricPlan, spots: Spots) -> list[Devices]:
     """The nodes of each pool of a fabric."""
     found: list[Devices] = []
-    first = 0
-    for name in fabric.pools:
+    for name, first in compute_first_nodes(fabric, plan.pools).items():
         pool = plan.pool(name)
         count = fabric.rails * fabric.planes
         ports, cages, form, adapters, known = _machine_ports(pool.machine, fabric, count)
@@ -172,7 +172,6 @@ def node_devices(plan: Plan, fabric: FabricPlan, spots: Spots) -> list[Devices]:
                     np.array(cages, dtype=np.int64), (form,) * count, rack, height, first, adapters, system=known,
                     speed=fabric.pool_speeds.get(name))
         )  # fmt: skip
-        first += pool.nodes
     return found
 
 

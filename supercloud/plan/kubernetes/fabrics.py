@@ -151,13 +151,14 @@ def addresses_per_node(plan: Plan, reach: Reach) -> int:
 def pod_blocks(plan: Plan, reach: Reach) -> list[Block | None]:
     """For each rail the part of its subnet that pods take their addresses from; None where it is too small.
 
-    Nodes have addresses there, too: they count up from its start, and servers have its upper half. Of what is below
-    that, addresses for whole ports have the upper half, and those for functions of ports the upper half of the rest:
-    no node added moves them. Where the ports of some pools are told apart and those of others are not, the latter
+    Nodes have addresses there, too, in its lower part (``pool_places.py``), and servers have its upper half. Of what
+    is below that, addresses for whole ports have the upper half, and those for functions of ports the upper half of the
+    rest: no node added moves them. Where the ports of some pools are told apart and those of others are not, the latter
     have the upper half of what whole ports have.
     """
     fabric, way = reach.fabric, reach.way
-    nodes = addresses_for(sum(pool.nodes for pool in plan.pools if fabric.name in pool.fabrics))
+    joined = plan.networks.joined(fabric.name) if plan.networks else ()
+    nodes = addresses_for(max((run.start + run.count for links in joined for run in links.runs), default=1))
     used = sum(pool.nodes for pool, _ in _pools_alike(plan, reach)) * addresses_per_node(plan, reach)
     mixed = way == "host-device" and bool(_pools_alike(plan, replace(reach, named=not reach.named)))
     halves = 2 if plan.networks and plan.networks.served(fabric.name) else 1

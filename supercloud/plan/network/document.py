@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
-from .model import NetworksPlan, ServerLinks, Subnet, SwitchRun, Underlay
+from ..kubernetes.networks import cluster_networks
+from ..model import Plan
+from .model import PoolLinks, ServerLinks, Subnet, SwitchRun, Underlay
 
 __all__ = ["NetworksDocument", "networks_document"]
 
@@ -55,6 +57,22 @@ class SwitchRunDocument(_Part):
     """From one to the next: planes take turns."""
 
 
+class RailRunDocument(_Part):
+    name: str
+    """The subnet."""
+    addresses: str | None
+    """Of the nodes, in their order; null where links are routed."""
+    first: str | None
+    """Where links are routed, of the first node's first port there: an address follows from the leaf and the port
+    that the cable ends at."""
+
+
+class PoolLinksDocument(_Part):
+    name: str
+    """``<fabric>/<pool>``."""
+    rails: list[RailRunDocument]
+
+
 class ServerLinksDocument(_Part):
     name: str
     """``<fabric>/<group of storage servers, or service>``."""
@@ -88,6 +106,15 @@ class UnderlayDocument(_Part):
     as_range: str
 
 
+class KubernetesRangesDocument(_Part):
+    pods: str | None
+    """Addresses of pods; null where no block of the size is free."""
+    services: str | None
+    """Addresses of services; null where no block of the size is free."""
+    endpoint: str
+    """Where the control plane answers."""
+
+
 class NetworksDocument(_Part):
     """Everything with a name and an address beside the nodes themselves."""
 
@@ -95,13 +122,18 @@ class NetworksDocument(_Part):
     bmcs: list[RunDocument]
     switches: list[SwitchRunDocument]
     underlays: list[UnderlayDocument]
+    nodes: list[PoolLinksDocument] = []
+    """Ports of the pools' nodes on fabrics whose ports have addresses."""
     servers: list[ServerLinksDocument]
     machines: list[MachinesDocument] = []
     """Service machines: management servers, subnet managers."""
+    kubernetes: KubernetesRangesDocument | None = None
+    """Null under another scheduler."""
 
 
-def networks_document(networks: NetworksPlan | None) -> NetworksDocument | None:
+def networks_document(plan: Plan) -> NetworksDocument | None:
     """The publishable form; None on a cloud."""
+    networks = plan.networks
     if networks is None:
         return None
     return NetworksDocument(
@@ -110,10 +142,20 @@ def networks_document(networks: NetworksPlan | None) -> NetworksDocument | None:
               for item in networks.bmcs],
         switches=[_switches(run) for run in networks.switches],
         underlays=[_underlay(item) for item in networks.underlays],
+        nodes=[_nodes(item) for item in networks.nodes],
         servers=[_servers(item) for item in networks.servers],
         machines=[MachinesDocument(name=item.name, hosts=str(item.hosts),
                                    addresses=str(item.addresses) if item.addresses else None)
                   for item in networks.machines],
+        kubernetes=_kubernetes(plan) if plan.scheduler.kind == "kubernetes" else None,
+    )  # fmt: skip
+
+
+def _kubernetes(plan: Plan) -> KubernetesRangesDocument:
+    ranges = cluster_networks(plan)
+    return KubernetesRangesDocument(
+        pods=str(ranges.pods) if ranges.pods else None, services=str(ranges.services) if ranges.services else None,
+        endpoint=ranges.endpoint,
     )  # fmt: skip
 
 
@@ -134,6 +176,16 @@ def _switches(run: SwitchRun) -> SwitchRunDocument:
         as_first=run.asn[0] if routed else None,
         as_step=run.asn[1] if routed else None,
     )
+
+
+def _nodes(item: PoolLinks) -> PoolLinksDocument:
+    runs = [str(run) for run in item.runs]
+    return PoolLinksDocument(
+        name=f"{item.fabric}/{item.pool}",
+        rails=[RailRunDocument(name=subnet.name, addresses=runs[number] if runs else None,
+                               first=None if runs else item.first_address(number))
+               for number, subnet in enumerate(item.subnets)],
+    )  # fmt: skip
 
 
 def _servers(item: ServerLinks) -> ServerLinksDocument:

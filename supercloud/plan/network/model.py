@@ -27,6 +27,7 @@ __all__ = [
     "Marks",
     "NetworksPlan",
     "NodeLink",
+    "PoolLinks",
     "Rails",
     "ServerLinks",
     "Subnet",
@@ -262,6 +263,40 @@ class Rails:
 
 
 @dataclass(frozen=True, slots=True)
+class PoolLinks:
+    """The ports that a pool's nodes have on a fabric, with their addresses: whoever needs one asks here."""
+
+    fabric: str
+    pool: str
+    hosts: HostRange
+    subnets: tuple[Subnet, ...]
+    """One for each rail; where links are routed, one for each plane and side."""
+    first: int
+    """Number of the first node: in the fabric's wiring where links are routed, else in the subnets."""
+    rails: Rails | None
+    """Where links are routed, else None."""
+
+    @property
+    def runs(self) -> tuple[AddressRun, ...]:
+        """Addresses of the nodes in each subnet, in their order; none where links are routed."""
+        return () if self.rails else tuple(AddressRun(item.block, self.first, len(self.hosts)) for item in self.subnets)
+
+    def address(self, node: int, port: int = 0) -> str:
+        """The address of a node's port; ports of routed links are counted plane by plane."""
+        if self.rails is None:
+            return self.runs[port][node]
+        plane, nic = divmod(port, self.rails.hosts.nics)
+        return self.rails.link(self.first + node, nic, plane).address
+
+    def first_address(self, number: int) -> str:
+        """The address that the first node has in the subnet with that number, from 0."""
+        if self.rails is None:
+            return self.address(0, number)
+        plane, side = divmod(number, self.rails.hosts.sides)
+        return self.rails.link(self.first, side * self.rails.hosts.nics_per_side, plane).address
+
+
+@dataclass(frozen=True, slots=True)
 class ServerLinks:
     """The ports that equal machines which are no nodes have on a fabric, with their addresses."""
 
@@ -367,11 +402,17 @@ class NetworksPlan:
     underlays: tuple[Underlay, ...]
     servers: tuple[ServerLinks, ...] = ()
     """Ports of storage servers and services on every fabric whose ports have addresses."""
+    nodes: tuple[PoolLinks, ...] = ()
+    """Ports of nodes on every fabric whose ports have addresses, fabric by fabric in the order of its pools."""
     machines: tuple[MachineRun, ...] = ()
     spaces: Mapping[str, Block] = field(default_factory=dict)
     """What the subnets are cut from: ``fabrics`` and ``management``, as declared or as chosen."""
     macs: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """(name, network) -> MAC, as the user gave them; network is in-band, bmc or switch."""
+
+    def joined(self, fabric: str) -> tuple[PoolLinks, ...]:
+        """The pools of a fabric."""
+        return tuple(item for item in self.nodes if item.fabric == fabric)
 
     def served(self, fabric: str) -> tuple[ServerLinks, ...]:
         """The servers of a fabric."""

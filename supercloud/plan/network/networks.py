@@ -16,6 +16,7 @@ from ...spec import ClusterSpec, Fabric
 from ...topology import Fabric as Wiring
 from ...topology.links import NodeLinks
 from ..fabric.lossless import lossless_of
+from ..fabric.node_numbers import compute_first_nodes
 from ..fabric.roles import is_routed
 from ..model import FabricPlan, FacilityPlan, NetworkPlan, PoolPlan, SwitchTier
 from ..problems import Problems
@@ -24,7 +25,8 @@ from ..storage.servers import Room
 from .adapter_qos import adapters_on, find_adapter_qos
 from .machines import ManagementRooms, machine_runs, management_runs
 from .macs import macs_of
-from .model import BmcRun, NetworksPlan, Rails, ServerLinks, Subnet, SwitchRun, Underlay, block_of
+from .model import BmcRun, NetworksPlan, PoolLinks, Rails, ServerLinks, Subnet, SwitchRun, Underlay, block_of
+from .pool_places import compute_pool_starts
 from .rails import parts_of, rail_blocks, rail_subnets, server_parts, slot_of
 from .server_links import server_links, upper_half
 
@@ -112,6 +114,10 @@ def networks_of(
                 {key: tool for key, adapter in adapters_on(item, pools, attached[item.name])
                  if (tool := find_adapter_qos(catalog, adapter))}, wiring,
             ))  # fmt: skip
+    rail_nets = {
+        item.name: tuple(rail_subnets(item, rails[item.name], attached[item.name]))
+        for item in joined if item.name in rails
+    }  # fmt: skip
     subnets = (
         Subnet(
             "service",
@@ -126,12 +132,7 @@ def networks_of(
         *(Subnet(f"bmc-{run.of}", "bmc", run.addresses.block, len(run.names)) for run in managed),
         *box.values(),
         *(Subnet(f"loopbacks-{item.name}", "loopback", loopbacks[item.name], counts[item.name]) for item in routed),
-        *(
-            subnet
-            for item in joined
-            if item.name in rails
-            for subnet in rail_subnets(item, rails[item.name], attached[item.name])
-        ),
+        *(subnet for found in rail_nets.values() for subnet in found),
     )
     controllers = tuple(
         BmcRun(name, hosts, HostRange(f"bmc-{hosts.prefix}", hosts.first, hosts.last, hosts.width),
@@ -140,9 +141,29 @@ def networks_of(
                                    *((group.name, group.hosts, server_bmcs[group.name]) for group in servers))
     )  # fmt: skip
     linked = tuple(item for found in attached.values() for item in found)
-    plan = NetworksPlan(subnets, (*controllers, *managed), tuple(runs), tuple(underlays), linked, machines,
+    routes = {item.fabric: item.rails for item in underlays}
+    nodes = tuple(
+        links for item in joined if item.name in rail_nets and (item not in routed or item.name in routes)
+        for links in _pool_links(spec, item, pools, rail_nets[item.name], routes.get(item.name), attached[item.name])
+    )  # fmt: skip
+    plan = NetworksPlan(subnets, (*controllers, *managed), tuple(runs), tuple(underlays), linked, nodes, machines,
                         {"fabrics": rails_network, "management": management})  # fmt: skip
     return replace(plan, macs=macs_of(spec, folder, plan, pools, servers, problems))
+
+
+def _pool_links(
+    spec: ClusterSpec, item: FabricPlan, pools: tuple[PoolPlan, ...], subnets: tuple[Subnet, ...], rails: Rails | None,
+    servers: tuple[ServerLinks, ...],
+) -> list[PoolLinks]:  # fmt: skip
+    """The links of a fabric's nodes, pool by pool."""
+    members = [next(pool for pool in pools if pool.name == name) for name in item.pools]
+    if rails:  # an address follows from the port of the leaf that the cable ends at
+        starts = tuple(compute_first_nodes(item, pools).values())
+    else:
+        nodes = [pool.nodes for pool in members]
+        starts = compute_pool_starts(spec, item, nodes, subnets[0].block, bool(servers))
+    return [PoolLinks(item.name, pool.name, pool.hosts, subnets, first, rails)
+            for pool, first in zip(members, starts, strict=True)]  # fmt: skip
 
 
 def _given(text: str | None, name: str, taken: list[Block | None], problems: Problems) -> Block:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...primitives.addresses import AddressRun
-from ..fabric.roles import is_routed
 from ..model import FabricPlan, Plan
 
 __all__ = ["client_suffix", "named_clients"]
@@ -34,12 +32,6 @@ def named_clients(plan: Plan) -> Iterator[tuple[str, str]]:
 
 def _nodes(plan: Plan, fabric: FabricPlan) -> Iterator[tuple[str, str]]:
     assert plan.networks is not None
-    names = [name for pool in plan.pools if pool.name in fabric.pools for name in pool.hosts]
-    underlay = plan.networks.underlay(fabric.name)
-    if is_routed(fabric.kind, fabric.role) and underlay:
-        addresses = [underlay.rails.link(node, 0).address for node in range(len(names))]
-    else:  # rails are flat subnets in which every node has its own number
-        block = next(item.block for item in plan.networks.subnets if (item.role, item.fabric) == ("rail", fabric.name))
-        run = AddressRun(block, 0, len(names))
-        addresses = [run[node] for node in range(len(names))]
-    yield from ((f"{name}-{fabric.name}", address) for name, address in zip(names, addresses, strict=True))
+    for links in plan.networks.joined(fabric.name):
+        for number, name in enumerate(links.hosts):
+            yield f"{name}-{fabric.name}", links.address(number)

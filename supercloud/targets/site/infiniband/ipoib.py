@@ -36,8 +36,6 @@ class _Hosts(NamedTuple):
     hosts: HostRange
     machine: str
     """Product of the catalog, or name of the service."""
-    before: int
-    """Hosts of other pools that come before them in the subnet."""
     ports: list[_Port]
 
 
@@ -46,20 +44,18 @@ def ipoib_script(plan: Plan, fabric: FabricPlan) -> File:
     assert plan.networks is not None
     rails = [item.block for item in plan.networks.subnets if item.fabric == fabric.name and item.role == "rail"]
     groups: list[_Hosts] = []
-    before = 0
-    for name in fabric.pools:
-        pool = plan.pool(name)
-        devices = ipoib_devices(plan, fabric, name)
-        ports = [_port(fabric, rail, rail, 0, number, devices) for number, rail in enumerate(rails)]
-        groups.append(_Hosts(pool.hosts, pool.machine.name, before, ports))
-        before += pool.nodes
+    for links in plan.networks.joined(fabric.name):
+        devices = ipoib_devices(plan, fabric, links.pool)
+        ports = [_port(fabric, run.block, run.block, run.start, number, devices)
+                 for number, run in enumerate(links.runs)]  # fmt: skip
+        groups.append(_Hosts(links.hosts, plan.pool(links.pool).machine.name, ports))
     for item in plan.networks.served(fabric.name):
         service = fabric.services[item.service]
         ports = []
         for number in range(item.ports):
             turn, rail = divmod(number, len(rails))
             ports.append(_port(fabric, item.blocks[rail], rails[rail], turn * item.room, number, service.devices))
-        groups.append(_Hosts(item.hosts, service.name, 0, ports))
+        groups.append(_Hosts(item.hosts, service.name, ports))
     return File(fill("infiniband/ipoib.sh.j2", name=plan.name, fabric=fabric.name, groups=groups,
                      per_256=AddressRun.PER_256, child=child_suffix(plan, fabric), key=DEFAULT_KEY | FULL),
                 executable=True)  # fmt: skip

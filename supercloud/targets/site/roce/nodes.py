@@ -51,18 +51,15 @@ def node_files(plan: Plan, underlay: Underlay, pool: PoolPlan) -> dict[str, File
     """Scripts, units and environment of one pool's nodes."""
     hosts = underlay.rails.hosts
     title = f"{underlay.fabric} on {pool.name}"
-    first = 0
-    for other in plan.pools:
-        if other.name == pool.name:
-            break
-        first += other.nodes if underlay.fabric in other.fabrics else 0
+    assert plan.networks is not None
+    own = next(item for item in plan.networks.joined(underlay.fabric) if item.pool == pool.name)
     links = [(nic, plane) for plane in range(hosts.planes) for nic in range(hosts.nics)]
     devices = _devices(pool, underlay)
     values = contract_values(plan, underlay) | {
         "head": head(title, "#"),
         "pool": pool,
         "machine": pool.machine.name,
-        "first": first,
+        "first": own.first,
         "hosts": hosts,
         "rails": underlay.rails,
         "links": [(plane, nic, interface(underlay, nic, plane)) for nic, plane in links],

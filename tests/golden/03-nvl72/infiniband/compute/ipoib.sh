@@ -9,11 +9,11 @@ shopt -s extglob
 how=${1:-show}
 name=${2:-$(hostname -s)}
 system=${DESTDIR:-}
-# A port a line: interface, RDMA device, first address of its block, hosts of the block before those of this port, prefix
+# A port a line: interface, RDMA device, first address of its block, hosts of the block before the first of these, prefix
 # length. "-" is a device that the catalog does not know: then the interface must have its name already.
 case $name in
 train-+([0-9]))
-    prefix=train- first=1 last=72 before=0
+    prefix=train- first=1 last=72
     machine=dgx-gb200
     ports=(
         "rail0 mlx5_0 2886729728 0 17"
@@ -65,7 +65,7 @@ fi
 folder=$system/etc/systemd/network
 for line in "${ports[@]}"; do
     read -r interface device base turn length <<<"$line"
-    place=$((turn + before + number - first))
+    place=$((turn + number - first))
     whole=$((place / 250))
     address=$((base + whole * 256 + place % 250 + 1))
     text="$((address >> 24 & 255)).$((address >> 16 & 255)).$((address >> 8 & 255)).$((address & 255))/$length"

@@ -9,18 +9,18 @@ shopt -s extglob
 how=${1:-show}
 name=${2:-$(hostname -s)}
 system=${DESTDIR:-}
-# A port a line: interface, RDMA device, first address of its block, hosts of the block before those of this port, prefix
+# A port a line: interface, RDMA device, first address of its block, hosts of the block before the first of these, prefix
 # length. "-" is a device that the catalog does not know: then the interface must have its name already.
 case $name in
 train-+([0-9]))
-    prefix=train- first=1 last=127 before=0
+    prefix=train- first=1 last=127
     machine=dgx-h100
     ports=(
         "storage0 mlx5_7 2886860800 0 16"
         "storage1 mlx5_1 2886926336 0 16"
     ) ;;
 appliance-+([0-9]))
-    prefix=appliance- first=1 last=24 before=0
+    prefix=appliance- first=1 last=24
     machine=appliance
     ports=(
         "storage0 - 2886893568 0 16"
@@ -29,7 +29,7 @@ appliance-+([0-9]))
         "storage3 - 2886959104 512 16"
     ) ;;
 mgmt-+([0-9]))
-    prefix=mgmt- first=1 last=4 before=0
+    prefix=mgmt- first=1 last=4
     machine=mgmt
     ports=(
         "storage0 - 2886895616 0 16"
@@ -79,7 +79,7 @@ fi
 folder=$system/etc/systemd/network
 for line in "${ports[@]}"; do
     read -r interface device base turn length <<<"$line"
-    place=$((turn + before + number - first))
+    place=$((turn + number - first))
     whole=$((place / 250))
     address=$((base + whole * 256 + place % 250 + 1))
     text="$((address >> 24 & 255)).$((address >> 16 & 255)).$((address >> 8 & 255)).$((address & 255))/$length"

@@ -9,39 +9,39 @@ shopt -s extglob
 how=${1:-show}
 name=${2:-$(hostname -s)}
 system=${DESTDIR:-}
-# A port a line: interface, RDMA device, first address of its block, hosts of the block before those of this port, prefix
+# A port a line: interface, RDMA device, first address of its block, hosts of the block before the first of these, prefix
 # length. "-" is a device that the catalog does not know: then the interface must have its name already.
 case $name in
 train-+([0-9]))
-    prefix=train- first=1 last=31 before=0
+    prefix=train- first=1 last=31
     machine=dgx-h100
     ports=(
         "storage0 mlx5_7 2886860800 0 16"
         "storage1 mlx5_1 2886926336 0 16"
     ) ;;
 scratch-mds-+([0-9]))
-    prefix=scratch-mds- first=1 last=2 before=0
+    prefix=scratch-mds- first=1 last=2
     machine=scratch-mds
     ports=(
         "storage0 - 2886925312 0 16"
         "storage1 - 2886990848 0 16"
     ) ;;
 scratch-oss-+([0-9]))
-    prefix=scratch-oss- first=1 last=6 before=0
+    prefix=scratch-oss- first=1 last=6
     machine=scratch-oss
     ports=(
         "storage0 - 2886924288 0 16"
         "storage1 - 2886989824 0 16"
     ) ;;
 fast-backend-+([0-9]))
-    prefix=fast-backend- first=1 last=8 before=0
+    prefix=fast-backend- first=1 last=8
     machine=fast-backend
     ports=(
         "storage0 - 2886923264 0 16"
         "storage1 - 2886988800 0 16"
     ) ;;
 proj-nsd-+([0-9]))
-    prefix=proj-nsd- first=1 last=3 before=0
+    prefix=proj-nsd- first=1 last=3
     machine=proj-nsd
     ports=(
         "storage0 - 2886922240 0 16"
@@ -91,7 +91,7 @@ fi
 folder=$system/etc/systemd/network
 for line in "${ports[@]}"; do
     read -r interface device base turn length <<<"$line"
-    place=$((turn + before + number - first))
+    place=$((turn + number - first))
     whole=$((place / 250))
     address=$((base + whole * 256 + place % 250 + 1))
     text="$((address >> 24 & 255)).$((address >> 16 & 255)).$((address >> 8 & 255)).$((address & 255))/$length"

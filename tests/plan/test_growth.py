@@ -1,0 +1,158 @@
+"""One node more in the first pool: whatever else is there keeps its name, its address and its place, or ``diff`` says
+that it does not."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+
+from supercloud.plan.diff import Change, diff
+from supercloud.plan.kubernetes.networks import cluster_networks
+from supercloud.plan.model import Plan
+from supercloud.plan.resolve import resolve
+from supercloud.spec import ClusterSpec
+from supercloud.targets import render
+
+IB, ETHERNET, ROUTED = "nvidia-qm9700", "nvidia-sn4600c", "nvidia-sn5600"
+COMPUTE = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": IB}
+STORAGE = {"name": "storage", "kind": "infiniband", "shape": "fat-tree", "switch": IB}
+ROCE = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": ROUTED, "os": "sonic"}
+ROCE_STORAGE = {"name": "storage", "kind": "roce", "shape": "fat-tree", "switch": ROUTED, "os": "sonic"}
+IN_BAND = {"name": "in-band", "kind": "ethernet", "shape": "fat-tree", "switch": ETHERNET}
+MANAGEMENT = {"name": "management", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn2201"}
+MACHINES = {"name": "gateway", "links": 8, "count": 4}
+
+# Fabrics, nodes of each pool, and what else the spec has.
+SPECS: dict[str, tuple[list[dict[str, Any]], list[int], dict[str, Any]]] = {
+    "storage": ([STORAGE], [4, 4], {}),
+    "rails": ([COMPUTE | {"services": [MACHINES]}, STORAGE], [31, 9, 40], {}),
+    "kubernetes": ([COMPUTE, STORAGE], [32, 31], {"scheduler": {"kind": "kubernetes", "version": "1.34"}}),
+    "many-pools": ([STORAGE], [40, 3, 300, 7, 20], {}),
+    "full-room": ([COMPUTE | {"subnet": "172.20.0.0/20"}], [250, 4], {}),
+    "small-subnet": ([STORAGE | {"subnet": "172.20.0.0/23"}], [60, 40, 30], {}),
+    "full-subnet": ([STORAGE | {"subnet": "172.20.0.0/23"}], [120, 100, 29], {}),
+    "roce": ([ROCE], [4, 4], {}),
+    "roce-leaves": ([ROCE, ROCE_STORAGE | {"services": [MACHINES]}], [64, 33], {}),
+    "roce-planes": ([ROCE | {"planes": 2, "shape": "fat-tree"}], [63, 20], {}),
+    "bridged": ([IN_BAND | {"services": [MACHINES]}, MANAGEMENT], [32, 8], {}),
+}  # fmt: skip
+# InfiniBand and bridged networks: the address is the node's own and does not follow its cable.
+STABLE = ("storage", "rails", "kubernetes", "many-pools", "small-subnet", "bridged")
+
+
+@cache
+def planned(name: str, more: int = 0) -> Plan:
+    fabrics, nodes, others = SPECS[name]
+    joined = [item["name"] for item in fabrics]
+    pools = [{"name": "abcdef"[number], "machine": "dgx-h100", "nodes": count + (more if number == 0 else 0),
+              "fabrics": joined} for number, count in enumerate(nodes)]  # fmt: skip
+    spec = {"name": "grows", "site": {"kind": "onprem", "location": "paris"}, "pools": pools, "fabrics": fabrics,
+            "scheduler": {"kind": "slurm", "version": "25.11"}, "facility": {"rack": {"type": "eia-48u"}}}  # fmt: skip
+    plan = resolve(ClusterSpec.model_validate(spec | others))
+    assert not plan.errors, plan.errors
+    return plan
+
+
+def facts(plan: Plan) -> Iterator[tuple[tuple[str, object], object]]:
+    """((what diff calls it, which one), its name, address or place)."""
+    networks, layout = plan.networks, plan.layout
+    assert networks and layout
+    for pool in plan.pools:
+        yield from (((f"pools[{pool.name}].addresses", host), pool.addresses[index])
+                    for index, host in enumerate(pool.hosts))  # fmt: skip
+    for bmcs in networks.bmcs:
+        yield from (((f"networks.bmcs[{bmcs.of}]", host), (name, bmcs.addresses[index]))
+                    for index, (host, name) in enumerate(zip(bmcs.owners, bmcs.names, strict=True)))  # fmt: skip
+    for links in networks.nodes:
+        ports = links.rails.hosts.nics * links.rails.hosts.planes if links.rails else len(links.runs)
+        yield from (((f"networks.nodes[{links.fabric}/{links.pool}]", (host, port)), links.address(node, port))
+                    for node, host in enumerate(links.hosts) for port in range(ports))  # fmt: skip
+    for run in networks.switches:
+        for number in range(run.tier.count):
+            known = run.loopback(number) if run.loopbacks else "", run.as_number(number)
+            yield ((f"networks.switches[{run.fabric}/{run.tier.name}]", run.place(number)),
+                   (run.name(number), run.management_address(number), known))  # fmt: skip
+    for served in networks.servers:
+        yield from (((f"networks.servers[{served.fabric}/{served.name}]", (server, port)), served.address(server, port))
+                    for server in range(len(served.hosts)) for port in range(served.ports))  # fmt: skip
+    for machines in networks.machines:
+        yield (f"networks.machines[{machines.name}]", 0), machines.addresses and machines.addresses[0]
+    for rack in layout.racks:
+        for item in rack.items:
+            of = item.of if item.what in ("node", "switch", "server") else item.what
+            yield from (((f"facility.places[{of}]", item.first + index), (rack.name, item.unit, index))
+                        for index in range(item.count))  # fmt: skip
+    for subnet in networks.subnets:
+        yield (f"networks.subnets[{subnet.name}]", 0), subnet.block
+    if plan.scheduler.kind == "kubernetes":
+        ranges = cluster_networks(plan)
+        yield ("networks.kubernetes", 0), (ranges.pods, ranges.services, ranges.endpoint)
+
+
+def find_moved(old: Plan, new: Plan) -> set[str]:
+    """What diff calls the things that both plans have and that are called, addressed or placed otherwise."""
+    before, after = dict(facts(old)), dict(facts(new))
+    return {key[0] for key in before.keys() & after.keys() if before[key] != after[key]}
+
+
+def find_said(changes: list[Change]) -> set[str]:
+    return {change.path for change in changes if change.impact in ("replaces", "recables")}
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_growth_renumbers_nobody_or_diff_says_whom(name: str) -> None:
+    old, new = planned(name), planned(name, 1)
+    moved, said = find_moved(old, new), find_said(diff(old, new))
+    unsaid = {path for path in moved if not any(item.startswith(path) for item in said)}
+    assert not unsaid
+    nodes = {path for path in moved if path.startswith(("networks.nodes", "pools", "networks.bmcs"))}
+    assert {path for path in said if path.startswith("networks.nodes")} == {
+        item for item in said if any(item.startswith(path) for path in nodes)
+    }
+    if name in STABLE:
+        assert not nodes and not any(path.startswith("networks") for path in said)
+    else:
+        assert nodes or name.startswith("roce-"), "this case is here because something moves"
+
+
+@pytest.mark.parametrize("name", [name for name in SPECS if name not in STABLE])
+def test_only_those_behind_the_pool_that_grows_move(name: str) -> None:
+    moved = find_moved(planned(name), planned(name, 1))
+    assert not any("/a]" in path or path.startswith("pools[a]") for path in moved)
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_no_two_nodes_have_one_address(name: str) -> None:
+    found = [value for key, value in facts(planned(name)) if key[0].startswith(("networks.nodes", "networks.servers"))]
+    assert len(set(found)) == len(found)
+
+
+@pytest.mark.parametrize(("name", "fabric", "script"), [
+    ("rails", "compute", "infiniband:compute/ipoib.sh"), ("small-subnet", "storage", "infiniband:storage/ipoib.sh"),
+    ("roce", "compute", "roce:compute/nodes/b/roce-rails.sh"),
+])  # fmt: skip
+def test_the_scripts_of_hosts_give_the_addresses_of_the_plan(name: str, fabric: str, script: str) -> None:
+    plan = planned(name)
+    assert plan.networks
+    links = next(item for item in plan.networks.joined(fabric) if item.pool == "b")
+    target, _, path = script.partition(":")
+    text = str(render(plan, target)[path])
+    done = subprocess.run(
+        ["bash", "-s", "--", "show", "b-0003"], input=text, capture_output=True, text=True, check=True
+    )
+    ports = links.rails.hosts.nics if links.rails else len(links.runs)
+    assert all(f" {links.address(2, port)}/" in done.stdout for port in range(ports))
+
+
+def test_nodes_that_go_to_the_pool_behind_move_cables() -> None:
+    """The wiring is the same one, with other nodes at its ends."""
+    old = planned("storage")
+    spec = old.spec.model_dump(exclude_unset=True)
+    spec["pools"][0]["nodes"], spec["pools"][1]["nodes"] = 5, 3
+    new = resolve(ClusterSpec.model_validate(spec))
+    assert old.fabrics[0].wiring == new.fabrics[0].wiring
+    assert "fabrics[storage].node_links" in find_said(diff(old, new))
