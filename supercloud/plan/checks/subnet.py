@@ -21,6 +21,7 @@ from ..fabric.partitions import (
     select_owners,
 )
 from ..fabric.port_guids import find_lacking_guids
+from ..fabric.roles import client_fabric
 from ..kubernetes.fabrics import reaches
 from ..model import FabricPlan, Plan
 from .rebuild import replan
@@ -218,7 +219,7 @@ def subnet_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             yield Finding(
                 "subnet-reach", "warning", path,
                 f"no server is on {fabric.name}: nodes are limited members of its default partition and reach nothing",
-                "name the fabric in storage[].fabric, or declare the servers as services of it",
+                _server_cure(plan, declared),
             )  # fmt: skip
         if not is_default_first(fabric, declared) and _served(fabric):
             yield Finding(
@@ -227,6 +228,17 @@ def subnet_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "partition, which is not at index 0 of the nodes: they have their addresses on child interfaces of it",
                 "give storage a fabric of its own (role: storage), which needs no child interfaces",
             )  # fmt: skip
+
+
+def _server_cure(plan: Plan, declared: Declared) -> str:
+    """How servers come onto a fabric that has none: a store may name it already, and lack machines or their ports."""
+    services = f"declare the servers in the services of {declared.name}"
+    for index, item in enumerate(plan.storage):
+        if client_fabric(plan.spec, item.fabric) is declared:
+            if item.servers:
+                return f"storage[{index}] names it, and its servers have no port for it: see storage-unwired"
+            return f"set storage[{index}].servers, or {services}"
+    return f"name the fabric in storage[].fabric, or {services}"
 
 
 def _served(fabric: FabricPlan) -> list[str]:
