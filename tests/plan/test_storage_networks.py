@@ -6,12 +6,18 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import yaml
 from plan.test_resolve import planned
 
 from supercloud.catalog import Catalog
 from supercloud.errors import Finding
+from supercloud.jobs.placed import Refusal
+from supercloud.jobs.placement import why_not
 from supercloud.plan.checks.storage_networks import storage_in_band, storage_unwired
 from supercloud.plan.model import Plan
+from supercloud.plan.storage.clients import routed_pools
+from supercloud.spec import JobSpec
+from supercloud.targets import render
 
 COMPUTE = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
 STORAGE = {"name": "storage", "kind": "infiniband", "shape": "fat-tree", "switch": "nvidia-qm9700"}
@@ -36,7 +42,7 @@ def of_check(plan: Plan, check: str) -> list[Finding]:
     return [item for item in plan.findings if item.check == check]
 
 
-@pytest.mark.parametrize("kind", ["lustre", "weka", "storage-scale", "nfs"])
+@pytest.mark.parametrize("kind", ["lustre", "nfs"])
 def test_servers_on_another_network_than_their_clients_are_an_error(kind: str) -> None:
     """A port on the in-band network is none on the fabric of the store. What is advised has no such error."""
     wrong = store(kind, "cpu-6740e")
@@ -90,3 +96,69 @@ def test_a_divided_fabric_without_servers_says_what_they_lack() -> None:
     assert "see storage-unwired" in hints["ports"]
     assert hints["machines"].startswith("set storage[0].servers")
     assert hints["name"].startswith("name the fabric in storage[].fabric")
+
+
+def mixed(*stores: dict[str, Any], **changes: Any) -> Plan:
+    return site(*stores, pools=[NODES, LOGIN], **changes)
+
+
+def test_a_pool_that_does_not_reach_a_store_is_warned_of() -> None:
+    kinds = ("lustre", "weka", "storage-scale", "nfs")
+    plan = mixed(*(store(kind, name=kind, mount=f"/{kind}", servers=None) for kind in kinds))
+    found = of_check(plan, "storage-clients")
+    assert [(item.level, item.path) for item in found] == [("warning", "pools[1].fabrics")] * len(kinds)
+    assert "4 nodes of c are not on storage" in found[0].problem and "not mounted at /lustre" in found[0].problem
+    assert found[0].hint.startswith("set storage[0].fabric: in-band, or suppress this")
+    cured = mixed(store(fabric="in-band"))
+    assert not of_check(cured, "storage-clients") and not cured.errors
+
+
+ETHERNET = {"name": "storage", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn4600c"}
+
+
+@pytest.mark.parametrize(("kind", "fabric", "change", "is_reached"), [
+    ("nfs", ETHERNET, {}, False),  # no cable leads there
+    ("nfs", ETHERNET, {"joins": {"fabric": "in-band", "links": 2}}, True),
+    ("nfs", ETHERNET, {"exits": 2}, True),  # over the routers of the building
+    ("lustre", ETHERNET, {"exits": 2}, True),
+    ("nfs", ETHERNET, {"kind": "roce", "exits": 2}, True),
+    ("lustre", ETHERNET, {"kind": "roce", "exits": 2}, False),  # LNet names RDMA interfaces, which such nodes have not
+    ("storage-scale", ETHERNET, {"exits": 2}, False),  # nodes are known by their names on the fabric
+])  # fmt: skip
+def test_ethernet_is_reached_over_cables_and_routers(
+    kind: str, fabric: dict[str, Any], change: dict[str, Any], is_reached: bool
+) -> None:
+    plan = mixed(store(kind), fabrics=(COMPUTE, fabric | change, IN_BAND))
+    assert [pool.name for pool in routed_pools(plan, 0)] == ["c"] * is_reached
+    assert len(of_check(plan, "storage-clients")) == (not is_reached)
+
+
+def test_what_is_rendered_leaves_pools_out_that_do_not_reach_a_store() -> None:
+    plan = mixed(store(), store("nfs", name="home", mount="/home", fabric="in-band"))
+    slurm = render(plan, "slurm").files["INSTALL.md"].text
+    assert "- /scratch is mounted on a-[0001-0012], and on login hosts that have a port on storage too." in slurm
+    assert "- /home is mounted on nodes and login hosts." in slurm
+    page = render(plan, "storage").files["INSTALL.md"].text
+    assert "Not `c-[0001-0004]`: no network of the plan leads from there" in page
+    assert "Clients: `a-[0001-0012]`, `c-[0001-0004]`." in page and "Clients: `a-[0001-0012]`." in page
+
+
+def test_pods_with_a_volume_stay_off_nodes_that_do_not_mount_it() -> None:
+    plan = mixed(store(), scheduler={"kind": "kubernetes", "version": "1.34"})
+    made = render(plan, "kubernetes").files["storage/volumes.yaml"].text
+    (volume,) = (item for item in yaml.safe_load_all(made) if item["kind"] == "PersistentVolume")
+    (term,) = volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
+    assert term["matchExpressions"] == [{"key": "supercloud.dev/pool", "operator": "In", "values": ["a"]}]
+    everywhere = mixed(store(fabric="in-band"), scheduler={"kind": "kubernetes", "version": "1.34"})
+    assert "nodeAffinity" not in render(everywhere, "kubernetes").files["storage/volumes.yaml"].text
+
+
+@pytest.mark.parametrize(
+    "scheduler", [{"kind": "slurm", "version": "25.11"}, {"kind": "kubernetes", "version": "1.34"}]
+)
+@pytest.mark.parametrize("uses", [{"workdir": "/scratch/run"}, {"place": {"data": ["scratch"]}},
+                                  {"checkpoint": {"path": "/scratch/saved"}}])  # fmt: skip
+def test_jobs_are_not_placed_where_their_files_are_not_mounted(scheduler: dict[str, Any], uses: dict[str, Any]) -> None:
+    job = {"name": "job", "command": ["true"], "nodes": 2}
+    refused = why_not(JobSpec.model_validate(job | uses), mixed(store(), scheduler=scheduler), Catalog.default())["c"]
+    assert isinstance(refused, Refusal) and "scratch is not mounted at /scratch in c" in refused.reason

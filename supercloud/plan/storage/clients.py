@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ...spec import Fabric
 from ..fabric.roles import client_fabric, role_of
 from ..model import FabricPlan, Plan, PoolPlan
 from .client_names import client_suffix
 
-__all__ = ["client_hosts", "client_pools", "is_client", "routed_pools", "unreached_pools"]
+__all__ = ["client_pools", "has_service_hosts", "is_client", "routed_pools", "unreached_pools"]
 
 # Products whose clients are told which interfaces to use: over RDMA these have to be on the fabric itself.
 _NAMING = ("lustre", "weka")
@@ -33,27 +33,32 @@ def routed_pools(plan: Plan, index: int) -> tuple[PoolPlan, ...]:
     return tuple(pool for pool in client_pools(plan, index) if fabric and fabric.name not in pool.fabrics)
 
 
-def client_hosts(plan: Plan, index: int) -> str:
-    """The nodes that mount the store at ``index``, as ranges with commas between."""
-    return ", ".join(str(pool.hosts) for pool in client_pools(plan, index))
-
-
 def is_client(plan: Plan, index: int, pool: PoolPlan) -> bool:
     """Whether nodes of a pool reach the servers of a store.
 
     InfiniBand is reached from itself only. Ethernet is reached from networks that are cabled to it: by ``joins``, or
     through the building's routers where both have ``exits``. What is not cabled in the plan is taken to be reached.
     """
+    return _is_reached(plan, index, pool.fabrics)
+
+
+def has_service_hosts(plan: Plan, index: int) -> bool:
+    """Whether hosts of the ordinary network that are no nodes, such as login hosts, reach the servers of a store."""
+    ordinary = [item.name for item in plan.spec.fabrics if role_of(item) == "in-band"]
+    return _is_reached(plan, index, ordinary)
+
+
+def _is_reached(plan: Plan, index: int, networks: Sequence[str]) -> bool:
+    """Whether the servers of a store are reached from some of these networks."""
     if plan.site.kind != "onprem":
         return True
-    store = plan.storage[index]
-    fabric = _switched(plan, client_fabric(plan.spec, store.fabric))
-    if fabric is None or fabric.name in pool.fabrics:
+    fabric = _switched(plan, client_fabric(plan.spec, plan.storage[index].fabric))
+    if fabric is None or fabric.name in networks:
         return True
     if fabric.kind == "infiniband" or _is_on_fabric_only(plan, index):
         return False
-    own = [item for item in plan.spec.fabrics if item.name in pool.fabrics and role_of(item) != "management"]
-    return any(_is_joined(plan.spec.fabrics, fabric.name, item.name) for item in own if item.kind != "infiniband")
+    own = [item for item in plan.spec.fabrics if item.name in networks and item.kind != "infiniband"]
+    return any(_is_joined(plan.spec.fabrics, fabric.name, item.name) for item in own if role_of(item) != "management")
 
 
 def _is_on_fabric_only(plan: Plan, index: int) -> bool:
