@@ -158,7 +158,7 @@ def _shared_refusals(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         tier.switch for fabric in plan.fabrics for tier in fabric.tiers
         if tier.name != "leaf" or fabric.name not in with_nodes
     ]  # fmt: skip
-    things += [item.machine for item in (*hall.service, *plan.servers)]
+    things += [*(item.machine for item in hall.service), *(item.machine for item in plan.servers)]
     refused = {thing.name: reason for thing in things if (reason := _refusal(rack, thing))}
     path = "facility.management.type" if facility.management.type else "facility.rack.type"
     cure = _shared_cure(plan, catalog, things) if refused else ""
