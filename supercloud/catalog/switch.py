@@ -9,6 +9,7 @@ from pydantic import Field
 from ..primitives.quantity import Length, Mass, Power, Rate
 from ..spec.base import Count, Flag, Natural, Text
 from .fact import Fact, Part
+from .rack import Feed, Mount
 
 __all__ = ["PortMode", "Switch"]
 
@@ -38,6 +39,9 @@ class Switch(Fact):
     chips: Count = 1
     """Independent switches in the box; ``modes`` are of one of them."""
     units: Count | None = None
+    mount: Mount | None = None
+    feed: Feed | None = None
+    """How it is fed; absent where nobody knows."""
     power_typical: Power | None = None
     power_max: Power | None = None
     weight: Mass | None = None

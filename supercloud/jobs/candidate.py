@@ -21,6 +21,7 @@ from .fleet import Cluster, Fleet, PoolState
 from .matching import match
 from .memory import Memory, memory_of, what_fits
 from .money import affordable
+from .mounted import check_mounts
 from .nearness import Nearness, nearness
 from .objective import Terms, carbon_of, energy_of, fragmentation, hourly_price, topology
 from .parallelism import Span, near_blocks, spans
@@ -58,6 +59,7 @@ def fit(job: JobSpec, cluster: Cluster, pool: PoolPlan, fleet: Fleet | None, cat
     wanted, distance = match(job, plan, pool, catalog)
     capability(job, plan, pool)
     check_node_tenants(job, plan, pool)
+    check_mounts(job, plan, pool)
     units = units_of(job, pool, plan.scheduler.kind == "kubernetes")
     fewer = Fewer(job, units.per_node, pool.nodes - pool.spares)
     nodes, per_node, group_nodes = shape(job, pool, fewer)

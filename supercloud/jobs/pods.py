@@ -14,6 +14,7 @@ from ..spec import JobSpec
 from ..spec.scheduler import KubernetesScheduler
 from .feasibility import Refused
 from .links import Links, links_of
+from .mounted import named_stores
 from .nearness import Nearness
 from .slices import Units
 
@@ -113,14 +114,8 @@ def _part(per_node: int, units: Units, pool: PoolPlan) -> float:
 
 def _volumes(job: JobSpec, plan: Plan) -> tuple[tuple[str, str], ...]:
     """File systems of the cluster that the job names, or whose mount its paths lie in."""
-    paths = [path for path in (job.workdir, job.checkpoint.path if job.checkpoint else None) if path]
-    found = []
-    for storage in plan.storage:
-        if storage.mount is None:
-            continue
-        under = storage.mount.rstrip("/") + "/"
-        if storage.name in job.place.data or any(f"{path}/".startswith(under) for path in paths):
-            found.append((claim_of(storage.name), storage.mount))
+    found = [(claim_of(item.name), item.mount) for item in map(plan.storage.__getitem__, named_stores(job, plan))
+             if item.mount]  # fmt: skip
     if job.checkpoint and not any(f"{job.checkpoint.path}/".startswith(mount.rstrip("/") + "/") for _, mount in found):
         raise Refused(f"checkpoint.path {job.checkpoint.path} is on no file system of the cluster: pods keep nothing",
                       _mounts(plan))  # fmt: skip

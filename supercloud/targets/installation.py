@@ -7,6 +7,7 @@ from ..plan.fabric.roles import is_routed
 from ..plan.model import FabricPlan, HostPlan, Plan, PoolPlan
 from ..plan.network.address_servers import address_servers
 from ..plan.network.bonds import bond_groups
+from ..plan.storage.clients import client_pools, has_service_hosts
 from ..primitives.bundle import Bundle
 from ..primitives.templates import fill
 from . import targets_for
@@ -32,7 +33,7 @@ def render_order(plan: Plan) -> Bundle:
             bonds=any(bond_groups(item) for item in joined if item.role == "in-band"),
             drivers=[pool for pool in plan.pools if pool.accelerator],
             schedulers=schedulers, others=[name for name in others if name not in served], is_switched=_is_switched,
-            outside=[item for item in plan.storage if not item.servers],
+            outside=[(item, _clients(plan, index)) for index, item in enumerate(plan.storage) if not item.servers],
         )
     })  # fmt: skip
 
@@ -40,6 +41,13 @@ def render_order(plan: Plan) -> Bundle:
 def _schedulers(plan: Plan) -> tuple[HostPlan, ...]:
     database = plan.scheduler.database
     return (*plan.scheduler.controllers, *((database,) if database else ()))
+
+
+def _clients(plan: Plan, index: int) -> str:
+    """The hosts that mount a store in words."""
+    nodes = [str(pool.hosts) for pool in client_pools(plan, index)]
+    logins = plan.scheduler.kind == "slurm" and has_service_hosts(plan, index)
+    return ", ".join([*nodes, *["login hosts"] * logins]) or "its clients"
 
 
 def _is_switched(pool: PoolPlan) -> bool:

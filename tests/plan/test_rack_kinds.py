@@ -44,9 +44,38 @@ def test_a_complete_rack_takes_no_other_machine() -> None:
     ("mi325x-8gpu", "orv3-48u", ""),  # nobody sourced how it is fed
 ])  # fmt: skip
 def test_width_and_feed_are_compared(machine: str, rack: str, words: str) -> None:
-    found = about(hall(machine, {"type": rack, "nodes": 2}), "rack-accepts")
+    plan = hall(machine, {"type": rack, "nodes": 2}, management={"type": "eia-48u"})
+    found = about(plan, "rack-accepts")
     assert [finding.level for finding in found] == ["warning"] * bool(words)
     assert all(finding.problem.startswith(words) for finding in found)
+
+
+def test_switches_servers_and_service_machines_are_compared_too() -> None:
+    """They go into the rack of the management, else into that of the nodes. What is advised takes all of them."""
+    store = {"name": "home", "kind": "nfs", "capacity": "1 TiB", "mount": "/home",
+             "servers": {"machine": "dgx-a100", "count": 1}}  # fmt: skip
+    nodes = [train("dgx-h100", 8)[0] | {"rack": {"type": "eia-48u"}}]
+    machines = [{"name": "mgmt", "machine": "dgx-b200", "count": 1}]
+    plan = planned(pools=nodes, storage=[store], facility={"rack": {"type": "orv3-48u"}, "machines": machines})
+    found = about(plan, "rack-accepts")
+    assert [(item.level, item.path) for item in found] == [("warning", "facility.rack.type")] * 3
+    assert [item.problem.split(" is ")[0] for item in found] == ["nvidia-qm9700", "dgx-b200", "dgx-a100"]
+    assert found[0].problem.endswith("is fed by cords to supplies of its own, a orv3-48u by a busbar")
+    assert {item.hint for item in found} == {"set facility.management.type: eia-42u or eia-48u or eia-52u"}
+    for rack in ("eia-42u", "orv3-44ou"):
+        facility = {"rack": {"type": "eia-48u"}, "management": {"type": rack}, "machines": machines}
+        found = about(planned(pools=nodes, storage=[store], facility=facility), "rack-accepts")
+        assert [item.path for item in found] == ["facility.management.type"] * (3 if rack == "orv3-44ou" else 0)
+
+
+def test_leaves_that_stand_with_the_nodes_are_compared_with_their_rack() -> None:
+    """A Clos has a leaf in each rack; the nodes, whose feed nobody sourced, are no finding there."""
+    clos = [{"name": "compute", "kind": "roce", "shape": "clos", "switch": "nvidia-sn4600", "su": 2, "leaf_up": 16}]
+    facility = {"rack": {"type": "orv3-48u", "nodes": 2}, "management": {"type": "eia-48u"}}
+    plan = planned(pools=train("mi325x-8gpu", 8), fabrics=clos, facility=facility)
+    assert plan.facility and plan.facility.racks[0].top == ("compute",), plan.findings
+    (found,) = about(plan, "rack-accepts")
+    assert found.path == "facility.rack.type" and "nvidia-sn4600 is fed by cords" in found.problem
 
 
 def test_every_rack_of_the_catalog_says_what_it_accepts() -> None:

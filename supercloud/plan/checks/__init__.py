@@ -33,6 +33,7 @@ from . import (
     spanning_tree,
     storage,
     storage_interfaces,
+    storage_networks,
     subnet,
     tenant_hosts,
 )
@@ -68,6 +69,7 @@ CHECKS: tuple[Check, ...] = (
     sharing.tenant_limits,
     *storage.CHECKS,
     *storage_interfaces.CHECKS,
+    *storage_networks.CHECKS,
     *subnet.CHECKS,
     tenant_hosts.subnet_tenants,
     *slurm.CHECKS,

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Literal
 
-from ...catalog import Catalog, Machine, Rack
+from ...catalog import Catalog, Machine, Rack, Switch
 from ...errors import Finding
 from ...primitives.quantity import Length, Quantity
-from ..model import Plan, RackPlan
-from .cures import nodes_within
+from ..model import Plan, RackGroup, RackPlan
+from .cures import nodes_within, rack_place
+from .rebuild import replan
 
 __all__ = ["CHECKS"]
 
@@ -120,21 +121,70 @@ def rack_door(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 
 def rack_accepts(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Machines in racks that are not made for them: complete products, other widths, another feed."""
+    """Machines and switches in racks that are not made for them: complete products, other widths, another feed."""
     for group in plan.facility.racks if plan.facility else ():
         rack = group.rack
         if rack is None or not group.pool or group.limited_by == "product":
             continue
+        yield from _leaf_refusals(plan, catalog, group)
         machine = plan.pool(group.pool).machine
         reason = _refusal(rack, machine)
         if not reason:
             continue
         index = [pool.name for pool in plan.spec.pools].index(group.pool)
         path = f"pools[{index}].rack.type" if plan.spec.pools[index].rack else "facility.rack.type"
-        fitting = [item.name for item in map(catalog.rack, catalog.names("racks")) if not _refusal(item, machine)]
         level: Literal["error", "warning"] = "error" if rack.complete else "warning"
-        cure = f"take {' or '.join(fitting)}" if fitting else "take another rack"
-        yield Finding("rack-accepts", level, path, reason, cure)
+        yield Finding("rack-accepts", level, path, reason, _racks_for(catalog, [machine]))
+    yield from _shared_refusals(plan, catalog)
+
+
+def _leaf_refusals(plan: Plan, catalog: Catalog, group: RackGroup) -> Iterator[Finding]:
+    """Leaves that stand with the nodes of a pool, in a rack that is not made for them."""
+    for fabric in plan.fabrics:
+        reason = _refusal(group.rack, fabric.tiers[0].switch) if group.rack and fabric.name in group.top else ""
+        if reason:
+            yield Finding("rack-accepts", "warning", f"{rack_place(plan, group)}.type", f"{fabric.name}: {reason}",
+                          _racks_for(catalog, [fabric.tiers[0].switch, plan.pool(group.pool).machine]))  # fmt: skip
+
+
+def _shared_refusals(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Switches, service machines and storage servers in racks that are not made for them."""
+    facility, hall = plan.spec.facility, plan.facility
+    rack = next((group.rack for group in hall.racks if not group.pool), None) if hall else None
+    if facility is None or hall is None or rack is None:
+        return
+    with_nodes = {name for group in hall.racks for name in group.top}
+    things: list[Machine | Switch] = [
+        tier.switch for fabric in plan.fabrics for tier in fabric.tiers
+        if tier.name != "leaf" or fabric.name not in with_nodes
+    ]  # fmt: skip
+    things += [*(item.machine for item in hall.service), *(item.machine for item in plan.servers)]
+    refused = {thing.name: reason for thing in things if (reason := _refusal(rack, thing))}
+    path = "facility.management.type" if facility.management.type else "facility.rack.type"
+    cure = _shared_cure(plan, catalog, things) if refused else ""
+    for reason in refused.values():
+        yield Finding("rack-accepts", "warning", path, reason, cure)
+
+
+def _shared_cure(plan: Plan, catalog: Catalog, things: list[Machine | Switch]) -> str:
+    """Racks that take all that is in no rack of nodes, each tried on a plan."""
+    facility = plan.spec.facility
+    assert facility is not None
+    found = []
+    for rack in map(catalog.rack, catalog.names("racks")):
+        if not any(_refusal(rack, thing) for thing in things):
+            management = facility.management.model_copy(update={"type": rack.name})
+            changed = facility.model_copy(update={"management": management})
+            if not replan(plan, catalog, plan.spec.model_copy(update={"facility": changed}))[1]:
+                found.append(rack.name)
+    named = " or ".join(found) or "a rack that takes all of them, in a catalog overlay"
+    return f"set facility.management.type: {named}"
+
+
+def _racks_for(catalog: Catalog, things: list[Machine | Switch]) -> str:
+    fitting = [rack.name for rack in map(catalog.rack, catalog.names("racks"))
+               if not any(_refusal(rack, thing) for thing in things)]  # fmt: skip
+    return f"take {' or '.join(fitting)}" if fitting else "take another rack"
 
 
 def rack_complete(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -154,15 +204,15 @@ def rack_complete(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _refusal(rack: Rack, machine: Machine) -> str:
-    """Why a rack does not take a machine; empty where it does, or nobody knows."""
-    body = machine.body
+def _refusal(rack: Rack, thing: Machine | Switch) -> str:
+    """Why a rack does not take a machine or switch; empty where it does, or nobody knows."""
+    mount, feed = (thing.mount, thing.feed) if isinstance(thing, Switch) else (thing.body.mount, thing.body.fed)
     if rack.complete:
-        return f"a {rack.name} comes with all that is in it: it takes no {machine.name}"
-    if rack.mounts and body.mount and body.mount not in rack.mounts:
-        return f"{machine.name} is {_WIDTHS[body.mount]}, a {rack.name} takes {_words(rack.mounts, _WIDTHS)}"
-    if rack.feeds and body.fed and body.fed not in rack.feeds:
-        return f"{machine.name} is fed by {_FEEDS[body.fed]}, a {rack.name} by {_words(rack.feeds, _FEEDS)}"
+        return f"a {rack.name} comes with all that is in it: it takes no {thing.name}"
+    if rack.mounts and mount and mount not in rack.mounts:
+        return f"{thing.name} is {_WIDTHS[mount]}, a {rack.name} takes {_words(rack.mounts, _WIDTHS)}"
+    if rack.feeds and feed and feed not in rack.feeds:
+        return f"{thing.name} is fed by {_FEEDS[feed]}, a {rack.name} by {_words(rack.feeds, _FEEDS)}"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Checks of the servers of storage: limits of the product, memory and cores, ports."""
+"""Checks of the servers of storage: limits of the product, memory and cores."""
 
 from __future__ import annotations
 
@@ -186,58 +186,11 @@ def storage_memory(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-def storage_unwired(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Servers that hang on no network of the plan, or on one they have no port for."""
-    switched = [fabric for fabric in plan.fabrics if fabric.tiers]
-    for index, item in enumerate(plan.storage):
-        for group in item.servers if switched else ():
-            if any(service.name == group.name for fabric in switched if fabric.role != "management"
-                   for service in fabric.services):  # fmt: skip
-                continue
-            has = ", ".join(f"{one.role}: {one.count} × {one.speed} {one.kind}" for one in group.machine.adapters)
-            if item.fabric:
-                yield Finding(
-                    "storage-unwired", "error", f"storage[{index}].fabric",
-                    f"{group.machine.name} of {group.name} has no port for {item.fabric}"
-                    + (f" (it has {has})" if has else " (no adapter of it is known)"),
-                    "name another network, or machines with ports for this one",
-                )  # fmt: skip
-            else:
-                yield Finding(
-                    "storage-unwired", "note", f"storage[{index}]",
-                    f"no network of the plan joins the {group.count} servers {group.hosts}",
-                    "set 'fabric', or declare an in-band network",
-                )  # fmt: skip
-
-
-def storage_in_band(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Servers that have addresses of the ordinary network and no port on it, though the plan has switches for it."""
-    ordinary = [fabric for fabric in plan.fabrics if fabric.role == "in-band" and fabric.tiers]
-    joined = {service.name for fabric in ordinary for service in fabric.services}
-    for index, item in enumerate(plan.storage):
-        lacking = [group for group in item.servers if group.name not in joined]
-        for machine in dict.fromkeys(group.machine.name for group in lacking) if ordinary else ():
-            groups = [group for group in lacking if group.machine.name == machine]
-            has = ", ".join(f"{one.role}: {one.count} × {one.speed} {one.kind}" for one in groups[0].machine.adapters)
-            key = "metadata" if all(group.role == "mds" for group in groups) else "servers"
-            declared = getattr(plan.spec.storage[index], key)
-            yield Finding(
-                "storage-in-band", "warning", f"storage[{index}].{key if declared else 'servers'}.machine",
-                f"{', '.join(str(group.hosts) for group in groups)} have addresses of {ordinary[0].name} "
-                f"({', '.join(str(group.addresses) for group in groups)}) and no free port for it: {machine} has "
-                + (has or "no adapter that is known"),
-                f"take machines with ports for it, or put those of {machine} into a catalog overlay (adapters, role: "
-                "in-band)",
-            )  # fmt: skip
-
-
 CHECKS = (
-    storage_in_band,
     storage_limits,
     storage_memory,
     storage_nfs,
     storage_protection,
-    storage_unwired,
     storage_usual,
     storage_value,
 )

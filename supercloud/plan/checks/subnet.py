@@ -14,13 +14,16 @@ from ...topology import Fabric as Wiring
 from ..fabric.nccl import collective_fabrics, rdma_devices
 from ..fabric.partitions import (
     compute_pkey,
+    expand_hosts,
     free_key,
     has_tenant_hosts,
     is_default_first,
+    keeps_tenants_apart,
     partitions_of,
     select_owners,
 )
 from ..fabric.port_guids import find_lacking_guids
+from ..fabric.roles import client_fabric
 from ..kubernetes.fabrics import reaches
 from ..model import FabricPlan, Plan
 from .rebuild import replan
@@ -36,7 +39,7 @@ def _subnets(plan: Plan) -> Iterator[tuple[str, FabricPlan, Declared]]:
 
 
 def _divided(plan: Plan) -> Iterator[tuple[str, FabricPlan, Declared]]:
-    """InfiniBand fabrics of our own on which tenants are kept apart."""
+    """InfiniBand fabrics of our own on which tenants have nodes of their own."""
     for path, fabric, declared in _subnets(plan):
         if fabric.kind == "infiniband" and fabric.tiers and has_tenant_hosts(declared):
             yield path, fabric, declared
@@ -70,7 +73,7 @@ def subnet_manager(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if declared.m_key and declared.subnet_manager == "nvidia":
             yield Finding("subnet-manager", "error", f"{path}.m_key", "UFM makes and keeps M_Keys itself",
                           "leave it out, or set subnet_manager: opensm")  # fmt: skip
-        if not declared.m_key and declared.subnet_manager == "opensm" and has_tenant_hosts(declared):
+        if not declared.m_key and declared.subnet_manager == "opensm" and keeps_tenants_apart(declared):
             yield Finding(
                 "subnet-manager", "warning", path,
                 f"{fabric.name} keeps tenants apart without an M_Key: whoever is root on a node can change the P_Keys",
@@ -183,6 +186,39 @@ def _key_findings(path: str, declared: Declared) -> Iterator[Finding]:
         )  # fmt: skip
 
 
+def subnet_apart(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Partitions without hosts beside others with hosts: their key is on all ports, so that nobody is kept apart."""
+    for path, fabric, declared in _divided(plan):
+        nodes = [host for pool in fabric.pools for host in plan.pool(pool).hosts]
+        owned = {host for item in declared.partitions if item.hosts for host in expand_hosts(item.hosts)}
+        free = [host for host in nodes if host not in owned]
+        names = sorted({item.tenant for item in declared.partitions if item.hosts})
+        open_to_all = [index for index, item in enumerate(declared.partitions) if not item.hosts]
+        for index in open_to_all:
+            yield Finding(
+                "subnet-apart", "warning", f"{path}.partitions[{index}]",
+                f"{declared.partitions[index].tenant} has no hosts, so that its key is on every port of {fabric.name}: "
+                f"the nodes of {', '.join(names[:4])}{' …' * (len(names) > 4)} reach all others by it, and no tenant "
+                "is kept apart",
+                _apart_cure(plan, catalog, path, index, free, len(open_to_all)),
+            )  # fmt: skip
+
+
+def _apart_cure(plan: Plan, catalog: Catalog, path: str, index: int, free: list[str], shared_by: int) -> str:
+    """Hosts for a partition that has none, tried on a plan; and what else has to be done for it."""
+    if not free:
+        return "leave the partition out, as every node is another tenant's, or give it nodes of its own"
+    if shared_by > 1:
+        return f"set hosts to a part of the nodes that are no tenant's ({_folded(free)}), for each such partition"
+    fabrics = list(plan.spec.fabrics)
+    at = next(place for place in range(len(fabrics)) if path == f"fabrics[{place}]")
+    partitions = list(fabrics[at].partitions)
+    partitions[index] = partitions[index].model_copy(update={"hosts": fold(free)})
+    fabrics[at] = fabrics[at].model_copy(update={"partitions": tuple(partitions)})
+    _, errors = replan(plan, catalog, plan.spec.model_copy(update={"fabrics": tuple(fabrics)}))
+    return f"set hosts: {_folded(free)}" + "".join(f"; then {item.hint}" for item in errors[:1])
+
+
 def subnet_guids(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Members of partitions whose GUIDs are not known."""
     for path, fabric, declared in _divided(plan):
@@ -202,7 +238,7 @@ def subnet_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "subnet-reach", "warning", f"{path}.partitions",
                 f"{len(alone)} nodes are in no partition of {fabric.name} and do not reach each other: "
                 f"{_folded(alone)}",
-                "add them to a tenant's hosts, or a partition without hosts, which has all nodes",
+                "add them to the hosts of a tenant",
             )  # fmt: skip
         for item in partitions:
             twice = [host for host in item.hosts or () if owners.get(host, item.name) != item.name]
@@ -218,7 +254,7 @@ def subnet_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             yield Finding(
                 "subnet-reach", "warning", path,
                 f"no server is on {fabric.name}: nodes are limited members of its default partition and reach nothing",
-                "name the fabric in storage[].fabric, or declare the servers as services of it",
+                _server_cure(plan, declared),
             )  # fmt: skip
         if not is_default_first(fabric, declared) and _served(fabric):
             yield Finding(
@@ -227,6 +263,17 @@ def subnet_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "partition, which is not at index 0 of the nodes: they have their addresses on child interfaces of it",
                 "give storage a fabric of its own (role: storage), which needs no child interfaces",
             )  # fmt: skip
+
+
+def _server_cure(plan: Plan, declared: Declared) -> str:
+    """How servers come onto a fabric that has none: a store may name it already, and lack machines or their ports."""
+    services = f"declare the servers in the services of {declared.name}"
+    for index, item in enumerate(plan.storage):
+        if client_fabric(plan.spec, item.fabric) is declared:
+            if item.servers:
+                return f"storage[{index}] names it, and its servers have no port for it: see storage-unwired"
+            return f"set storage[{index}].servers, or {services}"
+    return f"name the fabric in storage[].fabric, or {services}"
 
 
 def _served(fabric: FabricPlan) -> list[str]:
@@ -297,6 +344,7 @@ _LONG = 80
 
 CHECKS = (
     nccl_devices,
+    subnet_apart,
     subnet_guids,
     subnet_jobs,
     subnet_licence,

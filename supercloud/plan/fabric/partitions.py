@@ -20,7 +20,8 @@ from ...spec import Fabric as Declared
 from ..model import FabricPlan, Plan, Service
 
 __all__ = ["DEFAULT_KEY", "FULL", "PartitionPlan", "PartitionRule", "PortKeys", "compute_pkey", "expand_hosts",
-           "find_key_match", "find_manager_node", "free_key", "has_tenant_hosts", "is_default_first", "manager_hosts",
+           "find_key_match", "find_manager_node", "free_key", "has_tenant_hosts", "is_default_first",
+           "keeps_tenants_apart", "manager_hosts",
            "partition_rules", "partitions_of", "port_keys", "select_owners", "service_hosts"]  # fmt: skip
 
 DEFAULT_KEY = 0x7FFF
@@ -99,8 +100,14 @@ def expand_hosts(text: str) -> list[str]:
 
 
 def has_tenant_hosts(declared: Declared) -> bool:
-    """Whether tenants are kept apart on the fabric: some partition is of certain hosts."""
+    """Whether nodes are given to tenants on the fabric: some partition is of certain hosts."""
     return any(item.hosts for item in declared.partitions)
+
+
+def keeps_tenants_apart(declared: Declared) -> bool:
+    """Whether no node has a key that reaches nodes of another tenant: every partition is of certain hosts. One without
+    hosts has all ports as full members, those of other tenants too."""
+    return bool(declared.partitions) and all(item.hosts for item in declared.partitions)
 
 
 def is_default_first(fabric: FabricPlan, declared: Declared) -> bool:

@@ -18,7 +18,9 @@ __all__ = ["find_host_tenants", "find_pool_tenants"]
 
 def find_host_tenants(declared: Declared) -> dict[str, frozenset[str]]:
     """Host -> the tenants whose keys its ports have, of all hosts that a partition names: a partition without hosts has
-    all of them. Empty where the fabric keeps nobody apart."""
+    all of them. Empty where no partition names any.
+
+    The check ``subnet-apart`` finds a partition without hosts beside one with hosts: its key is on all nodes."""
     if declared.kind != "infiniband" or not has_tenant_hosts(declared):
         return {}
     partitions = partitions_of(declared)

@@ -27,7 +27,7 @@ def _clients(store: Store) -> Iterator[Block]:
     """Addresses that clients come from: nodes, and the service hosts, as controllers and login hosts have the same
     home directories; over a fabric with addresses of its own, the nodes' addresses there."""
     plan = store.plan
-    yield from (pool.addresses.block for pool in plan.pools)
+    yield from (pool.addresses.block for pool in store.clients)
     yield plan.network.management
     hosts = (*plan.scheduler.controllers, *((plan.scheduler.database,) if plan.scheduler.database else ()))
     for host in hosts:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.model import PoolPlan
 from ...plan.storage.client_names import client_suffix
 from ...plan.storage.model import ScaleDesign
 from ...primitives.bundle import File
@@ -26,7 +25,7 @@ def files(store: Store) -> dict[str, File | str]:
             executable=True,
             servers=servers,
             rdma=rdma,
-            pools=_clients(store),
+            pools=store.clients,
             suffix=client_suffix(store.plan, store.index),
         ),
     }
@@ -37,12 +36,6 @@ def files(store: Store) -> dict[str, File | str]:
             "scale-create.sh.j2", executable=True, design=design, servers=servers, rdma=rdma
         )
     return found
-
-
-def _clients(store: Store) -> list[PoolPlan]:
-    """Pools whose nodes reach the servers: all where those have ordinary addresses, else those on the fabric."""
-    pools = store.plan.pools
-    return [pool for pool in pools if store.item.fabric in pool.fabrics] if store.suffix else list(pools)
 
 
 def _rdma(store: Store) -> str:

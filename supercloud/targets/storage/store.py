@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..._version import __version__
-from ...plan.model import Plan, ServerGroup, StoragePlan
+from ...plan.model import Plan, PoolPlan, ServerGroup, StoragePlan
+from ...plan.storage.clients import client_pools, has_service_hosts, routed_pools, unreached_pools
 from ...plan.storage.interfaces import store_interfaces
 from ...primitives.bundle import File
 from ...primitives.templates import fill
@@ -53,6 +54,26 @@ class Store:
         """What a server's name on the fabric has after its own; nothing where its ordinary address is the one there."""
         served = self.plan.networks.served(self.item.fabric) if self.plan.networks and self.item.fabric else ()
         return f"-{self.item.fabric}" if served else ""
+
+    @property
+    def clients(self) -> tuple[PoolPlan, ...]:
+        """The pools whose nodes mount it."""
+        return client_pools(self.plan, self.index)
+
+    @property
+    def routed(self) -> tuple[PoolPlan, ...]:
+        """Those of its clients that are on another network, whose interfaces have other names."""
+        return routed_pools(self.plan, self.index)
+
+    @property
+    def unreached(self) -> tuple[PoolPlan, ...]:
+        """The pools whose nodes do not mount it, as they do not reach it."""
+        return unreached_pools(self.plan, self.index)
+
+    @property
+    def has_service_hosts(self) -> bool:
+        """Whether hosts of the ordinary network, such as login hosts, reach it."""
+        return has_service_hosts(self.plan, self.index)
 
     @property
     def interfaces(self) -> tuple[str, ...]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ....catalog.slurm_packages import SlurmPackageNames
 from ....plan.fabric.nccl import collectives_file
 from ....plan.model import Plan, PoolPlan
+from ....plan.storage.clients import client_pools, has_service_hosts
 from ....primitives.templates import fill
 from .conf import head
 from .given import is_dynamic, release_of, slurm_of
@@ -54,9 +55,26 @@ def install_text(plan: Plan, files: list[str]) -> str:
         drivers=[pool for pool in plan.pools
                  if pool.accelerator and pool.accelerator.devices and accelerator_units(pool)],
         links=[item.name for item in plan.fabrics if item.kind == "infiniband" and item.role == "compute"],
-        mounts=[item.mount for item in plan.storage if item.mount],
+        mounts=list(_mounts(plan)),
         unnamed=[tenant.name for tenant in plan.tenants if not tenant.users],
     )  # fmt: skip
+
+
+def _mounts(plan: Plan) -> Iterator[tuple[str, list[str]]]:
+    """Which hosts mount what: places that the same hosts mount in one line."""
+    found: dict[str, list[str]] = {}
+    for index, item in enumerate(plan.storage):
+        if item.mount:
+            found.setdefault(_mounting_hosts(plan, index), []).append(item.mount)
+    yield from found.items()
+
+
+def _mounting_hosts(plan: Plan, index: int) -> str:
+    clients = client_pools(plan, index)
+    nodes = "nodes" if clients == plan.pools else ", ".join(str(pool.hosts) for pool in clients) or "no node"
+    if has_service_hosts(plan, index):
+        return f"{nodes} and login hosts"
+    return f"{nodes}, and on login hosts that have a port on {plan.storage[index].fabric} too"
 
 
 @dataclass(frozen=True)

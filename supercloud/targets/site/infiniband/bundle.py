@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ....plan.cabling.ends import switch_names
-from ....plan.fabric.partitions import find_manager_node, has_tenant_hosts, manager_hosts
+from ....plan.fabric.partitions import find_manager_node, has_tenant_hosts, keeps_tenants_apart, manager_hosts
 from ....plan.fabric.subnet import engines
 from ....plan.model import FabricPlan, Plan
 from ....primitives.bundle import Bundle, File
@@ -99,7 +99,7 @@ def _files(plan: Plan, fabric: FabricPlan, declared: Declared) -> Iterator[tuple
         subnets=count_subnets(fabric), unit=manager_unit(fabric), roots=bool(subnet.roots), nvidia=nvidia,
         missing=sum(name not in fabric.guids for name in top) if fabric.guids else 0, ufm=_UFM,
         standbys=subnet.standbys, m_key=declared.m_key, divided=has_tenant_hosts(declared),
-        managers=manager_hosts(fabric), clients=_addressed(plan, fabric),
+        apart=keeps_tenants_apart(declared), managers=manager_hosts(fabric), clients=_addressed(plan, fabric),
         node=find_manager_node(plan, fabric),
     )  # fmt: skip
 

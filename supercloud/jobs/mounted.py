@@ -1,0 +1,31 @@
+"""File systems of a cluster that a job uses, and the pools that they are mounted in."""
+
+from __future__ import annotations
+
+from ..plan.model import Plan, PoolPlan
+from ..plan.storage.clients import client_pools, is_client
+from ..spec import JobSpec
+from .feasibility import Refused
+
+__all__ = ["check_mounts", "named_stores"]
+
+
+def named_stores(job: JobSpec, plan: Plan) -> list[int]:
+    """Places in the plan of the file systems that the job names, or whose mount its paths lie in."""
+    paths = [path for path in (job.workdir, job.checkpoint.path if job.checkpoint else None) if path]
+    found = []
+    for index, storage in enumerate(plan.storage):
+        under = storage.mount.rstrip("/") + "/" if storage.mount else None
+        if under and (storage.name in job.place.data or any(f"{path}/".startswith(under) for path in paths)):
+            found.append(index)
+    return found
+
+
+def check_mounts(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
+    """Whether the nodes of a pool mount what the job uses; raises :class:`Refused`."""
+    for index in named_stores(job, plan):
+        if not is_client(plan, index, pool):
+            store, others = plan.storage[index], [item.name for item in client_pools(plan, index)]
+            remedy = f"place it in {' or '.join(others)}" if others else f"use nothing under {store.mount}"
+            raise Refused(f"{store.name} is not mounted at {store.mount} in {pool.name}, whose nodes do not reach it",
+                          remedy)  # fmt: skip

@@ -1,0 +1,199 @@
+"""Checks that servers and clients of a store are on the network that it is reached over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...catalog import Catalog, Machine
+from ...errors import Finding
+from ...spec import ClusterSpec, Fabric, Storage
+from ..fabric.roles import FITS, adapter_of, client_adapter, client_fabric, role_of
+from ..model import FabricPlan, Plan, PoolPlan
+from ..storage.clients import unreached_pools
+from ..storage.model import ServerGroup
+from .rebuild import replan
+
+__all__ = ["CHECKS"]
+
+
+def storage_unwired(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Servers that are not on the network their clients come over, or on no network of the plan."""
+    switched = [fabric for fabric in plan.fabrics if fabric.tiers]
+    for index, item in enumerate(plan.storage):
+        groups = _list_unwired(plan, index)
+        for machine in dict.fromkeys(group.machine.name for group in groups):
+            own = [group for group in groups if group.machine.name == machine]
+            yield _unwired(plan, catalog, index, own)
+        joined = {service.name for fabric in switched if fabric.role != "management" for service in fabric.services}
+        for group in item.servers if switched and client_fabric(plan.spec, item.fabric) is None else ():
+            if group.name not in joined:
+                yield Finding(
+                    "storage-unwired", "note", f"storage[{index}]",
+                    f"no network of the plan joins the {group.count} servers {group.hosts}",
+                    "set 'fabric', or declare an in-band network",
+                )  # fmt: skip
+
+
+def _list_unwired(plan: Plan, index: int) -> list[ServerGroup]:
+    """The servers of a store without a port on the network that clients come over. On the ordinary network, where no
+    other one is named, those whose ports nobody knows are left to ``storage-in-band``."""
+    item = plan.storage[index]
+    declared = client_fabric(plan.spec, item.fabric)
+    fabric = next((one for one in plan.fabrics if declared and one.name == declared.name), None)
+    if declared is None:
+        return []
+    if fabric is None:  # no pool is on it; or it could not be built, which is an error of its own
+        return [] if _has_pools(plan, declared) else list(item.servers)
+    if not fabric.tiers:
+        return [group for group in item.servers if client_adapter(group.machine, declared) is None]
+    joined = {service.name for service in fabric.services} if fabric.role != "management" else set()
+    lacking = [group for group in item.servers if group.name not in joined]
+    return lacking if item.fabric else [group for group in lacking if group.machine.adapters]
+
+
+def _has_pools(plan: Plan, declared: Fabric) -> bool:
+    return any(declared.name in pool.fabrics for pool in plan.pools)
+
+
+def _unwired(plan: Plan, catalog: Catalog, index: int, groups: list[ServerGroup]) -> Finding:
+    item, machine = plan.storage[index], groups[0].machine
+    declared = client_fabric(plan.spec, item.fabric)
+    assert declared is not None
+    names = " and ".join(group.name for group in groups)
+    if role_of(declared) == "management":
+        problem = f"{declared.name} joins management ports only: {machine.name} of {names} serves no clients there"
+    elif not _has_pools(plan, declared):
+        problem = f"no pool is on {declared.name}, so that it has no switches: {names} have no clients there"
+    else:
+        has = _ports(machine)
+        problem = (f"{machine.name} of {names} has no port for {declared.name}"
+                   + (f" (it has {has})" if has else " (no adapter of it is known)"))  # fmt: skip
+    path = f"storage[{index}].fabric" if item.fabric else f"storage[{index}].servers.machine"
+    return Finding("storage-unwired", "error", path, problem, _wiring_cure(plan, catalog, index, declared, groups))
+
+
+def _wiring_cure(plan: Plan, catalog: Catalog, index: int, declared: Fabric, groups: list[ServerGroup]) -> str:
+    """Networks and machines with which the servers are reached, each tried on a plan; else what a machine must have."""
+    store = plan.spec.storage[index]
+    networks = [f"set storage[{index}].fabric: {other.name}" for other in _list_others(plan, declared)
+                if _is_cured(plan, catalog, index, store.model_copy(update={"fabric": other.name}))]  # fmt: skip
+    if role_of(declared) == "management":
+        return ", or ".join(networks[:1]) or "declare an in-band or a storage network, and name it in 'fabric'"
+    if not _has_pools(plan, declared):
+        lacks = any(client_adapter(group.machine, declared) is None for group in groups)
+        join = f"add {declared.name} to 'fabrics' of the pools that are its clients"
+        return ", or ".join([*networks[:1], join + " and take servers with ports for it" * lacks])
+    machines = [name for name in catalog.names("machines")
+                if _serves(catalog.machine(name), declared)
+                and _is_cured(plan, catalog, index, _with_machine(store, name, groups))]  # fmt: skip
+    kinds = " or ".join(FITS[declared.kind])
+    ports = f"take machines with ports for it, in a catalog overlay (adapters: role storage, kind {kinds})"
+    return ", or ".join([*networks[:1], f"take {' or '.join(machines[:_MOST])}" if machines else ports])
+
+
+def _ports(machine: Machine) -> str:
+    return ", ".join(f"{one.role}: {one.count} × {one.speed} {one.kind}" for one in machine.adapters)
+
+
+# Of a list in a hint.
+_MOST = 3
+# Roles of networks that may carry a store, in the order of advising them.
+_CARRYING = ("storage", "in-band", "compute")
+
+
+def _serves(machine: Machine, fabric: Fabric) -> bool:
+    """Whether a machine may be a server of a store on the fabric: one of our own, without accelerators."""
+    return machine.provider == "onprem" and not machine.accelerators and client_adapter(machine, fabric) is not None
+
+
+def _with_machine(store: Storage, machine: str, groups: list[ServerGroup]) -> Storage:
+    """The store with another machine for the servers of these groups."""
+    changes = {}
+    for key in ("servers", "metadata"):
+        declared = getattr(store, key)
+        if declared and any(group.machine.name == declared.machine for group in groups):
+            changes[key] = declared.model_copy(update={"machine": machine})
+    return store.model_copy(update=changes)
+
+
+def _is_cured(plan: Plan, catalog: Catalog, index: int, store: Storage) -> bool:
+    """Whether another declaration of a store gives its servers ports, and lets no fewer pools reach them."""
+    left = _count_unreached(plan, catalog, index, _with_store(plan.spec, index, store))
+    return left is not None and left <= len(unreached_pools(plan, index))
+
+
+def _with_store(spec: ClusterSpec, index: int, store: Storage) -> ClusterSpec:
+    return spec.model_copy(update={"storage": (*spec.storage[:index], store, *spec.storage[index + 1 :])})
+
+
+def _count_unreached(plan: Plan, catalog: Catalog, index: int, spec: ClusterSpec) -> int | None:
+    """Pools that do not reach the store in the plan of another spec; None where that has an error more, or servers of
+    the store without a port."""
+    found, errors = replan(plan, catalog, spec)
+    return None if errors or _list_unwired(found, index) else len(unreached_pools(found, index))
+
+
+def storage_clients(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Pools that do not reach a store: it is mounted on none of their nodes."""
+    for index, item in enumerate(plan.storage):
+        fabric = client_fabric(plan.spec, item.fabric)
+        pools = unreached_pools(plan, index)
+        if fabric is None or not pools:
+            continue
+        for pool in pools:
+            place = [one.name for one in plan.spec.pools].index(pool.name)
+            where = f"{item.name} is not mounted at {item.mount} there" if item.mount else f"{item.name} is not reached"
+            yield Finding(
+                "storage-clients", "warning", f"pools[{place}].fabrics",
+                f"{pool.nodes} nodes of {pool.name} are not on {fabric.name}, nor on a network that leads there: "
+                f"{where}, and jobs that name it do not run there",
+                _client_cure(plan, catalog, index, fabric, pool),
+            )  # fmt: skip
+
+
+def _client_cure(plan: Plan, catalog: Catalog, index: int, fabric: Fabric, pool: PoolPlan) -> str:
+    """What lets a pool reach the store, tried on a plan; or to say that it is meant so."""
+    spec = plan.spec
+    place = [one.name for one in spec.pools].index(pool.name)
+    tried: list[tuple[str, ClusterSpec]] = []
+    if adapter_of(pool.machine, role_of(fabric), fabric.kind):
+        changed = spec.pools[place].model_copy(update={"fabrics": (*spec.pools[place].fabrics, fabric.name)})
+        pools = (*spec.pools[:place], changed, *spec.pools[place + 1 :])
+        tried.append((f"add {fabric.name} to pools[{place}].fabrics", spec.model_copy(update={"pools": pools})))
+    for other in _list_others(plan, fabric):
+        store = spec.storage[index].model_copy(update={"fabric": other.name})
+        tried.append((f"set storage[{index}].fabric: {other.name}", _with_store(spec, index, store)))
+    before = len(unreached_pools(plan, index))
+    left = ((cure, _count_unreached(plan, catalog, index, one)) for cure, one in tried)
+    found = [cure for cure, count in left if count is not None and count < before]
+    return ", or ".join([*found[:_MOST], "suppress this with a reason where the pool does without it"])
+
+
+def _list_others(plan: Plan, fabric: Fabric) -> list[FabricPlan]:
+    """The other networks with switches that may carry a store, those for storage first."""
+    found = [item for item in plan.fabrics if item.name != fabric.name and item.tiers and item.role in _CARRYING]
+    return sorted(found, key=lambda item: _CARRYING.index(item.role))
+
+
+def storage_in_band(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Servers that have addresses of the ordinary network and no port on it, though the plan has switches for it."""
+    ordinary = [fabric for fabric in plan.fabrics if fabric.role == "in-band" and fabric.tiers]
+    joined = {service.name for fabric in ordinary for service in fabric.services}
+    for index, item in enumerate(plan.storage):
+        lacking = [group for group in item.servers if group.name not in joined]
+        for machine in dict.fromkeys(group.machine.name for group in lacking) if ordinary else ():
+            groups = [group for group in lacking if group.machine.name == machine]
+            has = _ports(groups[0].machine)
+            key = "metadata" if all(group.role == "mds" for group in groups) else "servers"
+            declared = getattr(plan.spec.storage[index], key)
+            yield Finding(
+                "storage-in-band", "warning", f"storage[{index}].{key if declared else 'servers'}.machine",
+                f"{', '.join(str(group.hosts) for group in groups)} have addresses of {ordinary[0].name} "
+                f"({', '.join(str(group.addresses) for group in groups)}) and no free port for it: {machine} has "
+                + (has or "no adapter that is known"),
+                f"take machines with ports for it, or put those of {machine} into a catalog overlay (adapters, role: "
+                "in-band)",
+            )  # fmt: skip
+
+
+CHECKS = (storage_clients, storage_in_band, storage_unwired)

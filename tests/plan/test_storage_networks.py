@@ -1,0 +1,164 @@
+"""Servers of a store are on the network that clients come over, and pools that are not are not its clients."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import yaml
+from plan.test_resolve import planned
+
+from supercloud.catalog import Catalog
+from supercloud.errors import Finding
+from supercloud.jobs.placed import Refusal
+from supercloud.jobs.placement import why_not
+from supercloud.plan.checks.storage_networks import storage_in_band, storage_unwired
+from supercloud.plan.model import Plan
+from supercloud.plan.storage.clients import routed_pools
+from supercloud.spec import JobSpec
+from supercloud.targets import render
+
+COMPUTE = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
+STORAGE = {"name": "storage", "kind": "infiniband", "shape": "fat-tree", "switch": "nvidia-qm9700"}
+IN_BAND = {"name": "in-band", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn4600c", "exits": 2}
+MANAGEMENT = {"name": "management", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn2201",
+              "joins": {"fabric": "in-band", "links": 2}}  # fmt: skip
+NODES = {"name": "a", "machine": "dgx-b200", "nodes": 12, "fabrics": ["compute", "storage", "in-band"]}
+LOGIN = {"name": "c", "machine": "cpu-6740e", "nodes": 4, "fabrics": ["in-band"]}
+BLUE = {"tenant": "blue", "hosts": "a-[0001-0012]"}
+
+
+def store(kind: str = "lustre", machine: str = "management-server", **changes: Any) -> dict[str, Any]:
+    return {"name": "scratch", "kind": kind, "capacity": "20 TiB", "mount": "/scratch", "fabric": "storage",
+            "servers": {"machine": machine, "count": 8}} | changes  # fmt: skip
+
+
+def site(*stores: Any, fabrics: Any = (COMPUTE, STORAGE, IN_BAND), pools: Any = (NODES,), **more: Any) -> Plan:
+    return planned(pools=list(pools), fabrics=list(fabrics), storage=list(stores), **more)
+
+
+def of_check(plan: Plan, check: str) -> list[Finding]:
+    return [item for item in plan.findings if item.check == check]
+
+
+@pytest.mark.parametrize("kind", ["lustre", "nfs"])
+def test_servers_on_another_network_than_their_clients_are_an_error(kind: str) -> None:
+    """A port on the in-band network is none on the fabric of the store. What is advised has no such error."""
+    wrong = store(kind, "cpu-6740e")
+    (found,) = of_check(site(wrong), "storage-unwired")
+    assert (found.level, found.path) == ("error", "storage[0].fabric")
+    assert "has no port for storage (it has in-band: 2 × 200 Gb/s ethernet)" in found.problem
+    assert found.hint == "set storage[0].fabric: in-band, or take management-server"
+    for cured in (wrong | {"fabric": "in-band"}, store(kind)):
+        plan = site(cured)
+        assert not of_check(plan, "storage-unwired") and not plan.errors
+    alone = site(wrong, fabrics=(COMPUTE, STORAGE), pools=[NODES | {"fabrics": ["compute", "storage"]}])
+    assert [item.hint for item in of_check(alone, "storage-unwired")] == ["take management-server"]
+
+
+def test_servers_without_a_port_for_the_ordinary_network_are_an_error() -> None:
+    """No fabric is named, so that clients come over the in-band network; machines with unknown ports are warned of."""
+    facts = Catalog.default()
+    plan = site(store(fabric=None))
+    ports = facts.machine("dgx-b200").adapters[:1]
+    for adapters, level in ((ports, "error"), ((), "")):
+        machine = facts.machine("management-server").model_copy(update={"adapters": adapters})
+        server = replace(plan.storage[0].servers[0], machine=machine, name="other")
+        changed = replace(plan, storage=(replace(plan.storage[0], servers=(server,)),))
+        assert [item.level for item in storage_unwired(changed, facts)] == [level] * bool(level)
+        assert list(storage_in_band(changed, facts))
+
+
+@pytest.mark.parametrize("fabrics", [["compute", "in-band", "management"], ["compute", "in-band"]])
+def test_a_store_on_the_management_network_is_an_error(fabrics: list[str]) -> None:
+    """The management network joins management ports, and serves no file systems, whether a pool is on it or not."""
+    plan = site(
+        store(fabric="management"), fabrics=(COMPUTE, IN_BAND, MANAGEMENT), pools=[NODES | {"fabrics": fabrics}]
+    )
+    (found,) = of_check(plan, "storage-unwired")
+    assert "joins management ports only" in found.problem and found.hint == "set storage[0].fabric: in-band"
+
+
+def test_a_store_on_a_fabric_without_pools_is_an_error() -> None:
+    (found,) = of_check(site(store(), pools=[NODES | {"fabrics": ["compute", "in-band"]}]), "storage-unwired")
+    assert found.level == "error" and found.problem.startswith("no pool is on storage, so that it has no switches")
+    assert found.hint == "set storage[0].fabric: in-band, or add storage to 'fabrics' of the pools that are its clients"
+
+
+def test_a_divided_fabric_without_servers_says_what_they_lack() -> None:
+    divided = (COMPUTE, STORAGE | {"partitions": [BLUE]}, IN_BAND)
+    hints = {}
+    for name, item in (("ports", store(machine="cpu-6740e")), ("machines", store(servers=None)),
+                       ("name", store(fabric=None))):  # fmt: skip
+        (found,) = (one for one in of_check(site(item, fabrics=divided), "subnet-reach") if "no server" in one.problem)
+        hints[name] = found.hint
+    assert "see storage-unwired" in hints["ports"]
+    assert hints["machines"].startswith("set storage[0].servers")
+    assert hints["name"].startswith("name the fabric in storage[].fabric")
+
+
+def mixed(*stores: dict[str, Any], **changes: Any) -> Plan:
+    return site(*stores, pools=[NODES, LOGIN], **changes)
+
+
+def test_a_pool_that_does_not_reach_a_store_is_warned_of() -> None:
+    kinds = ("lustre", "weka", "storage-scale", "nfs")
+    plan = mixed(*(store(kind, name=kind, mount=f"/{kind}", servers=None) for kind in kinds))
+    found = of_check(plan, "storage-clients")
+    assert [(item.level, item.path) for item in found] == [("warning", "pools[1].fabrics")] * len(kinds)
+    assert "4 nodes of c are not on storage" in found[0].problem and "not mounted at /lustre" in found[0].problem
+    assert found[0].hint.startswith("set storage[0].fabric: in-band, or suppress this")
+    cured = mixed(store(fabric="in-band"))
+    assert not of_check(cured, "storage-clients") and not cured.errors
+
+
+ETHERNET = {"name": "storage", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn4600c"}
+
+
+@pytest.mark.parametrize(("kind", "fabric", "change", "is_reached"), [
+    ("nfs", ETHERNET, {}, False),  # no cable leads there
+    ("nfs", ETHERNET, {"joins": {"fabric": "in-band", "links": 2}}, True),
+    ("nfs", ETHERNET, {"exits": 2}, True),  # over the routers of the building
+    ("lustre", ETHERNET, {"exits": 2}, True),
+    ("nfs", ETHERNET, {"kind": "roce", "exits": 2}, True),
+    ("lustre", ETHERNET, {"kind": "roce", "exits": 2}, False),  # LNet names RDMA interfaces, which such nodes have not
+    ("storage-scale", ETHERNET, {"exits": 2}, False),  # nodes are known by their names on the fabric
+])  # fmt: skip
+def test_ethernet_is_reached_over_cables_and_routers(
+    kind: str, fabric: dict[str, Any], change: dict[str, Any], is_reached: bool
+) -> None:
+    plan = mixed(store(kind), fabrics=(COMPUTE, fabric | change, IN_BAND))
+    assert [pool.name for pool in routed_pools(plan, 0)] == ["c"] * is_reached
+    assert len(of_check(plan, "storage-clients")) == (not is_reached)
+
+
+def test_what_is_rendered_leaves_pools_out_that_do_not_reach_a_store() -> None:
+    plan = mixed(store(), store("nfs", name="home", mount="/home", fabric="in-band"))
+    slurm = render(plan, "slurm").files["INSTALL.md"].text
+    assert "- /scratch is mounted on a-[0001-0012], and on login hosts that have a port on storage too." in slurm
+    assert "- /home is mounted on nodes and login hosts." in slurm
+    page = render(plan, "storage").files["INSTALL.md"].text
+    assert "Not `c-[0001-0004]`: no network of the plan leads from there" in page
+    assert "Clients: `a-[0001-0012]`, `c-[0001-0004]`." in page and "Clients: `a-[0001-0012]`." in page
+
+
+def test_pods_with_a_volume_stay_off_nodes_that_do_not_mount_it() -> None:
+    plan = mixed(store(), scheduler={"kind": "kubernetes", "version": "1.34"})
+    made = render(plan, "kubernetes").files["storage/volumes.yaml"].text
+    (volume,) = (item for item in yaml.safe_load_all(made) if item["kind"] == "PersistentVolume")
+    (term,) = volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
+    assert term["matchExpressions"] == [{"key": "supercloud.dev/pool", "operator": "In", "values": ["a"]}]
+    everywhere = mixed(store(fabric="in-band"), scheduler={"kind": "kubernetes", "version": "1.34"})
+    assert "nodeAffinity" not in render(everywhere, "kubernetes").files["storage/volumes.yaml"].text
+
+
+@pytest.mark.parametrize(
+    "scheduler", [{"kind": "slurm", "version": "25.11"}, {"kind": "kubernetes", "version": "1.34"}]
+)
+@pytest.mark.parametrize("uses", [{"workdir": "/scratch/run"}, {"place": {"data": ["scratch"]}},
+                                  {"checkpoint": {"path": "/scratch/saved"}}])  # fmt: skip
+def test_jobs_are_not_placed_where_their_files_are_not_mounted(scheduler: dict[str, Any], uses: dict[str, Any]) -> None:
+    job = {"name": "job", "command": ["true"], "nodes": 2}
+    refused = why_not(JobSpec.model_validate(job | uses), mixed(store(), scheduler=scheduler), Catalog.default())["c"]
+    assert isinstance(refused, Refusal) and "scratch is not mounted at /scratch in c" in refused.reason
