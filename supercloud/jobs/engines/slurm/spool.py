@@ -18,9 +18,11 @@ from ... import helper, private
 from ...submission import Submission
 from .runner import Answer, Runner, Ssh
 
-__all__ = ["Remote", "Shared", "Spool"]
+__all__ = ["BROKE_OFF", "Remote", "Shared", "Spool"]
 
 _PIECE = 2**20
+BROKE_OFF = "timed out: "
+"""What begins the text of a submission over ssh that broke off, now or earlier (in ``_SUBMIT``)."""
 
 
 class Spool(Protocol):
