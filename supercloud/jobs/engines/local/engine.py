@@ -132,9 +132,9 @@ class LocalEngine:
     def _write_files(self, submission: Submission) -> None:
         if submission.stdin:
             path = script_of(self.folder, submission.key)
-            path.parent.mkdir(parents=True, exist_ok=True)
+            private.make_folder(path.parent)
             temporary = path.with_name(f"script.{os.getpid()}")
-            temporary.write_text(submission.stdin)
+            private.write(temporary, submission.stdin)
             temporary.replace(path)
         if "SUPERCLOUD_COMMIT" in submission.env:
             helper.install(Path(submission.env["SUPERCLOUD_COMMIT"]))

@@ -239,7 +239,7 @@ class RestSpool(Shared):
             private.make_folder(self.folder)
             private.make_folder(path.parent)
             helper.install(self.folder / helper.NAME)
-            path.write_text(submission.stdin)
+            private.write(path, submission.stdin)
             with open(path, "rb") as script:
                 fcntl.flock(script, fcntl.LOCK_EX)
                 body = bodies.submission(submission.argv, submission.stdin, self.rest.format)

@@ -69,7 +69,7 @@ class Shared:
             private.make_folder(self.folder)
             private.make_folder(path.parent)
             helper.install(self.folder / helper.NAME)
-            path.write_text(submission.stdin)
+            private.write(path, submission.stdin)
             with open(path, "rb") as stdin:
                 fcntl.flock(stdin, fcntl.LOCK_EX)
                 return self.runner.run(submission.argv, stdin)
