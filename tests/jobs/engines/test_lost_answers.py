@@ -155,6 +155,7 @@ BROKEN: list[tuple[int, Any]] = [
     (500, slurm_error(5004, "Socket timed out on send/recv operation")),
     (504, slurm_error(5004, "Socket timed out on send/recv operation")),
     (500, slurm_error(5005, "Zero Bytes were transmitted or received")),
+    (500, {"errors": [{"error": "Zero Bytes were transmitted or received", "errno": 5005}]}),
     (502, slurm_error(1802, "Unable to contact slurm controller (receive failure)")),
     (500, slurm_error(1000, "Unexpected message received")),
     (500, slurm_error(1899, "an error of communication of a later release")),
@@ -174,6 +175,8 @@ BROKEN: list[tuple[int, Any]] = [
 REFUSED: list[tuple[int, Any, str]] = [
     (500, json.loads((RECORDINGS / "rest-refused-26.05.json").read_text()), "Invalid qos specification"),
     (500, slurm_error(2000, "Invalid partition name specified"), "Invalid partition name"),
+    (500, {"errors": [{"error": "Invalid partition name specified", "errno": 2000}]}, "Invalid partition name"),
+    (500, {"errors": [{"error": "Invalid partition name specified", "error_code": 2000}]}, "Invalid partition name"),
     (500, slurm_error(-1, "Unspecified error"), "Unspecified error"),
     (500, slurm_error(errno.EAGAIN, "Resource temporarily unavailable"), "temporarily"),
     (502, slurm_error(1800, "Unable to contact slurm controller (connect failure)"), "connect failure"),

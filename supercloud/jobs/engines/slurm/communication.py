@@ -16,6 +16,8 @@ from typing import Any
 
 __all__ = ["is_refusal", "may_have_arrived", "says_may_have_arrived"]
 
+_NUMBERS = ("error_number", "error_code", "errno")
+"""Where the number of an error stands; releases before 23.02 have the later names, too (v0.0.38 of slurmrestd)."""
 _FAILED = "submission failed:"
 """What sbatch writes before the reason (``Batch job submission failed: …``)."""
 
@@ -45,15 +47,14 @@ def says_may_have_arrived(text: str) -> bool:
 def is_refusal(errors: object) -> bool:
     """Whether the ``errors`` of an answer with an HTTP status of 5xx are those of a controller that refused.
 
-    slurmrestd gives each error of Slurm its number in ``error_number`` (``resp_error`` in its source), and most of them
-    the status 500. What has no number was written by something in between, or is not known to be an answer of Slurm.
+    slurmrestd gives each error of Slurm its number, in one of ``_NUMBERS``, and most of them the status 500. What has no number was written by something in between, or is not known to be an answer of Slurm.
     """
     items = errors if isinstance(errors, list) else []
     return bool(items) and all(_is_refusal(item) for item in items)
 
 
 def _is_refusal(item: object) -> bool:
-    number = item.get("error_number") if isinstance(item, Mapping) else None
+    number = next((item[name] for name in _NUMBERS if name in item), None) if isinstance(item, Mapping) else None
     return isinstance(number, int) and not isinstance(number, bool) and number != 0 and not may_have_arrived(number)
 
 
