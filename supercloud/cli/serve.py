@@ -60,7 +60,7 @@ def serve(
         return
     with loop.until_asked() as ended:
         reporter = loop.Reporter(note)
-        store = _opened(reporter, ended)
+        store = _opened(reporter, ended, None if once else every)
         if store is None:
             return
         with lock(store.folder):
@@ -74,15 +74,24 @@ def serve(
         reporter.say("asked to end: ended")
 
 
-def _opened(reporter: Reporter, ended: Event) -> Store | None:
-    """The store, looked through for damage; waited for while it is locked. None where the end was asked for before."""
-    from ..jobs.database import StoreLocked
-    from ..jobs.store import default_store
+def _opened(reporter: Reporter, ended: Event, every: float | None) -> Store | None:
+    """The store, looked through for damage; waited for while it is locked or cannot be written (the disk is full).
+
+    None where the end was asked for before. ``every`` is the pause in seconds; None does not wait for space.
+    """
+    from ..jobs.database import StoreLocked, state_folder
+    from ..jobs.store import Store
 
     while not ended.is_set():
         try:
-            store = default_store()
+            store = Store(state_folder())
+            if store.unwritable and every is not None:
+                reporter.say(f"warning: {store.unwritable}")
+                store.close()
+                ended.wait(every)
+                continue
             store.check()
+            reporter.end_step()
             return store
         except StoreLocked as error:
             reporter.say(f"warning: {error}")

@@ -19,7 +19,7 @@ from typing import Any
 from ..errors import EngineError, SupercloudError
 
 __all__ = ["ANY", "BOOLEAN", "Kind", "LARGEST_COUNT", "LARGEST_NUMBER", "LAST_TIME", "NAMES", "NUMBER", "Needed",
-           "OBJECT", "Shape", "TEXT", "checked", "is_number", "lines_of", "loaded", "parsed", "read_number",
+           "OBJECT", "Shape", "TEXT", "checked", "is_number", "is_whole", "lines_of", "loaded", "parsed", "read_number",
            "understood", "valid_text"]  # fmt: skip
 
 LARGEST_NUMBER = 2**63 - 1
@@ -66,6 +66,11 @@ NAMES = Kind("an object of texts", lambda value: isinstance(value, dict) and all
 def is_number(value: Any, least: int = -LARGEST_NUMBER, most: int = LARGEST_NUMBER) -> bool:
     """Whether it is a finite number between two bounds."""
     return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
+
+
+def is_whole(value: Any, least: int = -LARGEST_NUMBER, most: int = LARGEST_NUMBER) -> bool:
+    """The same of a number without a fraction."""
+    return is_number(value, least, most) and value == int(value)
 
 
 def read_number(text: str, what: str, most: int = LARGEST_COUNT) -> int:

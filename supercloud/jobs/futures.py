@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Collection, Iterable, Iterator
+from functools import cache
 from typing import Literal, NamedTuple
 
-from ..errors import EngineError
+from ..errors import EngineError, StoreError
 from ..spec.fleet import Connection
 from .engine import open_engine
 from .handle import PATIENCE, Job
@@ -73,15 +75,28 @@ def _ends(jobs: Collection[Job], timeout: float | None) -> Iterator[set[Job]]:
         pause = min(pause * 1.5, pace)
 
 
-def _refresh(jobs: Collection[Job]) -> list[EngineError]:
-    """Ask every engine once about all of them."""
-    problems: list[EngineError] = []
+def _refresh(jobs: Collection[Job]) -> list[EngineError | StoreError]:
+    """Ask every engine once about all of them; a store that cannot be written is warned of, as no end is seen then."""
+    problems: list[EngineError | StoreError] = []
     for store in {id(job.store): job.store for job in jobs}.values():
         mine = {job.id: job for job in jobs if job.store is store and not job.record.state.is_final}
-        problems += [error for error in reconcile(store, list(mine)) if isinstance(error, EngineError)]
+        found = reconcile(store, list(mine))
+        problems += [error for error in found if isinstance(error, EngineError | StoreError)]
+        if store.unwritable:
+            _warn(f"warning: {store.unwritable}; a job that ends now is not seen to end: end this, and wait again when "
+                  "it can be written")  # fmt: skip
+        for error in problems:
+            if isinstance(error, StoreError) and error is not store.unwritable:
+                _warn(f"warning: {error}")
         for record in store.among(list(mine)):
             mine[record.id].record = record
     return problems
+
+
+@cache
+def _warn(text: str) -> None:
+    """Say it, once."""
+    logging.getLogger("supercloud").warning("%s", text)
 
 
 def _pace(job: Job) -> float:

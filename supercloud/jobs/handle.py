@@ -6,7 +6,7 @@ import codecs
 import time
 from collections.abc import Iterator
 
-from ..errors import EngineError, JobFailed
+from ..errors import EngineError, JobFailed, StoreError
 from ..spec.fleet import Connection
 from .bounded import RESULT
 from .engine import Engine, KeepsResults, StreamsLogs, open_engine
@@ -157,6 +157,9 @@ class Job:
         while True:
             try:
                 done, silent_since = self.done(), None
+            except StoreError:
+                yield False  # what it printed is shown before that is said
+                raise
             except EngineError:
                 done, silent_since = False, silent_since or time.monotonic()
                 if time.monotonic() - silent_since > PATIENCE:

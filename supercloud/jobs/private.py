@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..errors import EngineError, StoreError
 
-__all__ = ["make_folder", "make_file", "read_own", "require_own"]
+__all__ = ["make_folder", "make_file", "read_own", "require_own", "write"]
 
 _OTHERS_WRITE, _OTHERS = 0o022, 0o077
 
@@ -32,10 +32,16 @@ def require_own(folder: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder that is ours alone; one that is there and ours is closed to others."""
+    """Make a folder of an engine that is ours alone; one that is there is closed to others.
+
+    Raises :class:`EngineError` where it belongs to somebody else, who could plant logs, results and exit codes.
+    """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     found = folder.stat()
-    if found.st_uid == os.geteuid() and found.st_mode & _OTHERS:
+    if found.st_uid != os.geteuid():
+        raise EngineError(f"{folder} belongs to {_name(found.st_uid)}: what lies there is not to be trusted; remove "
+                          "it, or set SUPERCLOUD_STATE to a folder of your own")  # fmt: skip
+    if found.st_mode & _OTHERS:
         folder.chmod(0o700)
 
 
@@ -50,6 +56,12 @@ def make_file(path: Path) -> None:
             os.fchmod(handle, 0o600)
     finally:
         os.close(handle)
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file that only its user may read and write."""
+    make_file(path)
+    path.write_text(text)
 
 
 def read_own(path: Path, offset: int, size: int) -> bytes:

@@ -11,14 +11,17 @@ import pytest
 from jobs import called
 
 from supercloud.errors import EngineError, StoreError
-from supercloud.jobs import Executor, private
+from supercloud.jobs import Executor, api, private
 from supercloud.jobs.broker.lock import lock
+from supercloud.jobs.engines.local.engine import LocalEngine
 from supercloud.jobs.engines.local.runs import result_of
 from supercloud.jobs.engines.slurm.runner import Here
 from supercloud.jobs.engines.slurm.spool import Shared
 from supercloud.jobs.functions import packed
 from supercloud.jobs.store import Store
 from supercloud.plan.model import Plan
+from supercloud.spec import JobSpec
+from supercloud.spec.fleet import Connection
 
 
 def mode(path: Path) -> int:
@@ -62,6 +65,36 @@ def test_what_others_own_is_refused(tmp_path: Path) -> None:
     os.chown(tmp_path / "k/result", 65534, 65534)
     with pytest.raises(EngineError, match="not to who submitted the job"):
         result.read("k", "result", 0)
+
+
+def test_what_a_job_of_this_machine_leaves_is_for_its_user_alone(tmp_path: Path, plan: Plan, store: Store) -> None:
+    """Its log, how it ended, the log of the agent; what the program itself writes has the umask of the user."""
+    before = os.umask(0o022)
+    try:
+        text = f"echo said; umask >{tmp_path / 'mask'}"
+        job = JobSpec.model_validate({"name": "job", "script": f"#!/bin/sh\n{text}\n"})
+        assert api.submit(job, plan, engine="local", store=store).wait(60) == "COMPLETED"
+    finally:
+        os.umask(before)
+    assert int((tmp_path / "mask").read_text(), 8) == 0o022
+    local = store.folder / "local"
+    files = {path.name: mode(path) for path in local.rglob("*") if path.is_file()}
+    assert {"agent.log", "log", "script", "started", "exit", "held"} <= files.keys()
+    assert set(files.values()) == {0o600}, files
+    assert {mode(local), mode(local / "runs")} == {0o700}
+
+
+@pytest.mark.parametrize("bits", [0o700, 0o777])
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_runs_of_another_owner_are_refused(tmp_path: Path, bits: int) -> None:
+    runs = tmp_path / "local/runs"
+    runs.mkdir(parents=True)
+    runs.chmod(bits)
+    os.chown(runs, 65534, 65534)
+    engine = LocalEngine(Connection(engine="local"), tmp_path)
+    for ask in (lambda: engine.poll(["1"]), lambda: engine.find(["k"], 0.0)):
+        with pytest.raises(EngineError, match="runs belongs to user.*not to be trusted"):
+            ask()
 
 
 def test_a_result_that_is_a_link_is_not_read(tmp_path: Path, plan: Plan, store: Store) -> None:

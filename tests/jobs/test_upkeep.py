@@ -10,15 +10,18 @@ import resource
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from supercloud.cli.serve import _opened
 from supercloud.errors import InputError, StoreError, SupercloudError
 from supercloud.jobs import upkeep
 from supercloud.jobs.broker import ledger
+from supercloud.jobs.broker.loop import Reporter
 from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.states import State
 from supercloud.jobs.store import Store
@@ -57,15 +60,37 @@ def test_a_full_disk_shows_what_is_known(tmp_path: Path, request: pytest.Fixture
         assert all(isinstance(problem, SupercloudError) for problem in reconcile(store))
 
 
-def test_the_list_of_jobs_on_a_full_disk(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", [("jobs",), ("wait", "1", "--timeout", "0.2")], ids=lambda words: words[0])
+def test_a_full_disk_is_said_once(tmp_path: Path, words: tuple[str, ...]) -> None:
     filled(tmp_path, 3)
     limit = (
         "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); from supercloud.cli import main; main()"
     )
-    done = subprocess.run([sys.executable, "-c", limit, "jobs"], capture_output=True, text=True,
+    done = subprocess.run([sys.executable, "-c", limit, *words], capture_output=True, text=True,
                           env={**os.environ, "SUPERCLOUD_STATE": str(tmp_path)})  # fmt: skip
-    assert done.returncode == 0 and done.stdout.count("job") >= 3, done.stderr
-    assert "the disk" in done.stderr and "Traceback" not in done.stderr
+    if words == ("jobs",):
+        assert done.returncode == 0 and done.stdout.count("job") >= 3, done.stderr
+    else:
+        assert done.returncode == 1 and "job 1 (job0) is still QUEUED" in done.stderr, done.stderr
+    assert done.stderr.count("the disk") == 1 and "Traceback" not in done.stderr
+
+
+def test_a_broker_that_starts_on_a_full_disk_waits_for_space(
+    tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Freed(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            return False
+
+    filled(tmp_path, 3)
+    monkeypatch.setenv("SUPERCLOUD_STATE", str(tmp_path))
+    said: list[str] = []
+    request.getfixturevalue("no_space")
+    store = _opened(Reporter(said.append), Freed(), 0.01)
+    assert store is not None and not store.unwritable and len(said) == 1 and "the disk" in said[0]
+    store.leave(1)
+    store.close()
 
 
 def damage(data: bytes, chance: random.Random) -> bytes:

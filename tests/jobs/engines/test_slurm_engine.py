@@ -66,7 +66,18 @@ def test_a_controller_that_is_down_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("answer, error, text", [
     (Answer(1, "", f"{FAILED} Invalid qos specification\n"), EngineError, "set priority"),
     (Answer(1, "", f"{FAILED} Socket timed out on send/recv operation\n"), Unsure, "timed out"),
-    (Answer(0, "welcome\n"), Unsure, "cannot make sense"),
+    (Answer(0, "welcome\n"), Unsure, "not known.*welcome"),
+    (Answer(1, "", f"{FAILED} Zero Bytes were transmitted or received\n"), Unsure, "not known.*Zero Bytes"),
+    (Answer(1, "", f"{FAILED} Unable to contact slurm controller (receive failure)\n"), Unsure, "receive failure"),
+    (Answer(1, "", f"{FAILED} Unable to contact slurm controller (connect failure)\n"), EngineError, "connect failure"),
+    (Answer(1, "", f"sbatch: error: x\n{FAILED} Connection reset by peer\n"), Unsure, "reset by peer"),
+    (Answer(1, "", f"sbatch: error: x: Connection reset by peer\n{FAILED} Access/permission denied\n"), EngineError,
+     "permission denied"),
+    (Answer(1, "", f"{FAILED} Connection timed out establishing\n"), EngineError, "establishing"),
+    (Answer(1, "", f"{FAILED} Unspecified error\n"), EngineError, "Unspecified error"),
+    (Answer(-9, ""), Unsure, "exit code -9"),
+    (Answer(143, ""), Unsure, "exit code 143"),
+    (Answer(200, "", f"{FAILED} Invalid qos specification\n"), EngineError, "Invalid qos"),
 ])  # fmt: skip
 def test_refused_is_not_unsure(
     tmp_path: Path, job: Callable[..., JobSpec], answer: Answer, error: type[Exception], text: str

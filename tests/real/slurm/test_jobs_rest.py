@@ -98,3 +98,48 @@ def test_cancel_and_a_refusal(jobs: Jobs, lab: Lab) -> None:
     words = ["submit", "/home/lab/job.yaml", "--on", "/home/lab/pod.yaml", *VIA]
     done = lab.supercloud(*words, env={"SLURM_JWT": "x.y.z"}, check=False)
     assert done.returncode == 1 and "slurm" in done.stderr.lower()
+
+
+ASK = """
+import sys
+from supercloud.errors import EngineError
+from supercloud.jobs.engines.slurm import rest
+from supercloud.jobs.submission import Submission
+from pathlib import Path
+service = rest.Rest({url!r})
+known = Path.home() / "format"  # to find it asks the controller, which then may not answer
+service.__dict__["format"] = known.read_text() if known.exists() else service.format
+known.write_text(service.format)
+argv = ("sbatch", "--nodes=1", "--comment=supercloud:" + sys.argv[1], *sys.argv[2:])
+spool = rest.RestSpool(Path.home() / "spool", service)
+try:
+    answer = spool.submit(Submission(sys.argv[1], argv, "#!/bin/sh\\ntrue\\n"))
+    print("Answer", answer.code, answer.out, answer.error)
+except EngineError as error:
+    print(type(error).__name__, error)
+print(dict(service.keys()) if sys.argv[1] != "lost" else "")
+"""
+
+
+def test_a_refusal_is_told_from_an_answer_that_is_lost(jobs: Jobs, lab: Lab) -> None:
+    python = str(lab.product.venv / "bin" / "python")
+
+    def ask(*words: str) -> str:
+        command = [python, "-c", ASK.format(url=URL), *words]
+        return lab.run(command, user="lab", env=jobs.env, cwd=str(lab.product.checkout)).stdout
+
+    said = ask("refused", "--partition=nosuch", "--account=llm")
+    assert said.startswith("Refused Slurm refused: ") and "partition" in said and "'refused'" not in said
+    partition = lab.run("sinfo --noheader --format=%R").stdout.split()[0]
+    lab.run("pkill -STOP slurmctld")
+    try:
+        said = ask("lost", f"--partition={partition}", "--account=llm")
+    finally:
+        lab.run("pkill -CONT slurmctld")
+    assert said.startswith("Unsure "), said
+    lab.run(f"scontrol update partition={partition} state=down")
+    try:
+        said = ask("waits", f"--partition={partition}", "--account=llm")
+    finally:
+        lab.run(f"scontrol update partition={partition} state=up")
+    assert said.startswith("Answer 0 ") and "'waits'" in said, said

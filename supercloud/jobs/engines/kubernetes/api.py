@@ -13,7 +13,8 @@ from typing import Any, Protocol
 from urllib.parse import urlencode
 
 from ....errors import EngineError, UnusableEngine
-from ...answers import loaded, parsed, valid_text
+from ... import web
+from ...answers import Shape, loaded, parsed, valid_text
 from ...engine import Unsure
 from . import connection, shapes
 
@@ -23,6 +24,9 @@ Json = dict[str, Any]
 
 _PAGE = 500  # objects in one answer, what kubectl takes too
 _CONNECTIONS = 16
+# What an API server writes where a webhook kept an object from being stored, whatever the HTTP status:
+# pkg/admission/plugin/webhook/errors and pkg/util/webhook of https://github.com/kubernetes/apiserver
+_BEFORE_STORED = ('failed calling webhook "', 'admission webhook "')
 
 
 class Refusal(EngineError):
@@ -59,7 +63,8 @@ class Cluster:
     def send(self, method: str, path: str, body: bytes | None, kind: str) -> tuple[int, bytes]:
         """Every request may be repeated (objects have names of their own), so a connection that broke is no end.
 
-        It goes to the server of the kubeconfig and nowhere else: a redirect is an error, as its body is a whole job.
+        It goes to the server of the kubeconfig and nowhere else: a redirect is an error, as its body is a whole job. A
+        proxy is used only where ``proxy-url`` of the kubeconfig or ``SUPERCLOUD_PROXY`` names one.
         """
         client = self._client
         headers = {"Accept": "application/json, */*", "User-Agent": "supercloud"}
@@ -67,10 +72,13 @@ class Cluster:
             headers["Content-Type"] = kind
         with self._lock:  # asking may run a plugin that fetches a new token
             try:
-                headers |= {item["key"]: item["value"] for item in client.configuration.auth_settings().values()}
+                credentials = {item["key"]: item["value"] for item in client.configuration.auth_settings().values()}
             except Exception as error:  # of the plugin, or of a service of tokens that does not answer
                 raise EngineError(f"no credentials for {client.configuration.host}: {type(error).__name__}: "
                                   f"{_short(error)}; try: kubectl auth whoami") from error  # fmt: skip
+        if any(credentials.values()):
+            connection.refuse_plain(client.configuration.host, client.configuration.proxy)
+        headers |= credentials
         url = f"{client.configuration.host}{path}"
         return connection.send(client.rest_client.pool_manager, method, url, body, headers)
 
@@ -91,6 +99,7 @@ class Cluster:
         try:
             settings = client.Configuration()  # which reads the environment
             settings.connection_pool_maxsize = _CONNECTIONS
+            settings.proxy, settings.no_proxy = os.environ.get(web.PROXY) or None, None  # a proxy-url takes its place
             if not (file or self.context) and "KUBERNETES_SERVICE_HOST" in os.environ:
                 kubeconfig.load_incluster_config(client_configuration=settings)
             else:
@@ -102,7 +111,6 @@ class Cluster:
             found.rest_client.pool_manager.connection_from_url(
                 settings.host
             )  # connects to nothing, but reads the address
-            return found
         except kubeconfig.ConfigException as error:
             raise UnusableEngine(
                 f"no cluster: {error}; set KUBECONFIG, or say how it is reached: --via context:NAME (in a fleet file "
@@ -115,6 +123,9 @@ class Cluster:
                 f"no cluster: the Kubernetes client cannot use {where}: {type(error).__name__}: {_short(error)}; "
                 "correct it until kubectl cluster-info answers"
             ) from error
+        if settings.api_key:  # said before a job is recorded
+            connection.refuse_plain(settings.host, settings.proxy)
+        return found
 
 
 class Api:
@@ -128,8 +139,11 @@ class Api:
         return self._json("GET", path, query)
 
     def post(self, path: str, body: Json, **query: str | int) -> Json:
-        """Create an object; a field that the server does not know is refused, not dropped."""
-        return self._json("POST", path, {"fieldValidation": "Strict"} | query, body)
+        """Create an object; a field that the server does not know is refused, not dropped.
+
+        Raises :class:`Unsure` where the answer is not the object: it may be there nevertheless.
+        """
+        return self._json("POST", path, {"fieldValidation": "Strict"} | query, body, shape=shapes.CREATED)
 
     def patch(self, path: str, body: Json, kind: str = "application/merge-patch+json", **query: str | int) -> Json:
         """Change an object."""
@@ -164,19 +178,22 @@ class Api:
         return self._send("GET", path, query, None, "")
 
     def _json(self, method: str, path: str, query: Mapping[str, str | int], body: Json | None = None,
-              kind: str = "application/json") -> Json:  # fmt: skip
+              kind: str = "application/json", shape: Shape = shapes.ANSWER) -> Json:  # fmt: skip
         data = self._send(method, path, query, None if body is None else json.dumps(body).encode(), kind)
         try:
-            found: Json = parsed(data, shapes.ANSWER, f"{method} {path}")
+            found: Json = parsed(data, shape, f"{method} {path}")
         except EngineError as error:  # whatever was asked for may have been done
-            raise (Unsure(str(error)) if method == "POST" else error) from None
+            raise (Unsure(str(error)) if method != "GET" else error) from None
         return found
 
     def _send(self, method: str, path: str, query: Mapping[str, str | int], body: bytes | None, kind: str) -> bytes:
         target = f"{path}?{urlencode(query)}" if query else path
         status, data = self._transport.send(method, target, body, kind)
         if not 200 <= status <= 299:
-            raise _refusal(status, data)
+            refusal = _refusal(status, data)
+            if method != "GET" and status >= 500 and not any(words in str(refusal) for words in _BEFORE_STORED):
+                raise Unsure(f"{method} {path}: HTTP {status} ({refusal}): whether it was done is not known")
+            raise refusal
         return data
 
 

@@ -8,13 +8,14 @@ from contextlib import closing
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from ....errors import EngineError, UnusableEngine
 from ... import bounded, web
 from ...bounded import ANSWER, Deadline, Limits
 from ...engine import Unsure
 
-__all__ = ["send"]
+__all__ = ["refuse_plain", "send"]
 
 _PATIENCE = 60.0  # seconds in which nothing comes
 _PAUSES = (0.0, 0.4, 0.8, 1.6)  # seconds before it is tried again
@@ -22,11 +23,20 @@ _LONGEST_PAUSE = 30.0  # seconds that a busy server may ask for; API servers ask
 _BUSY = (429, 503)
 
 
+def refuse_plain(host: str, proxy: str | None) -> None:
+    """Raise :class:`UnusableEngine` where a token for this address would go over a network in plain text."""
+    if web.is_plain(host) or (proxy and urlsplit(host).scheme == "http"):
+        raise UnusableEngine(f"{host}: plain http{' through a proxy' if proxy else ''}, over which no token is sent; "
+                             "write the https address of the API server as server: in the kubeconfig, or reach it "
+                             "through a tunnel that ends at 127.0.0.1, without a proxy")  # fmt: skip
+
+
 def send(pools: Any, method: str, url: str, body: bytes | None, headers: Mapping[str, str],
          limits: Limits = ANSWER) -> tuple[int, bytes]:  # fmt: skip
     """HTTP status and body; :class:`EngineError` when it was not sent, :class:`Unsure` when nobody knows.
 
-    ``pools`` is a pool manager of urllib3. Servers that are busy and connections that break are tried again.
+    ``pools`` is a pool manager of urllib3. Servers that are busy and connections that break are tried again. A try that
+    broke may have created an object: a later refusal (but that the object is there) says nothing about that.
     """
     from urllib3.exceptions import HTTPError, NewConnectionError
 
@@ -35,6 +45,7 @@ def send(pools: Any, method: str, url: str, body: bytes | None, headers: Mapping
     host = "{0.scheme}://{0.netloc}".format(urlsplit(url))
     with Deadline(limits.seconds) as deadline:
         _watch(pools.connection_from_url(url), deadline)
+        may_have_arrived = False
         for time_left in (*_PAUSES, None):
             try:
                 # the retries of urllib3 itself read an answer to its end, follow redirects, and wait as long as told
@@ -42,17 +53,29 @@ def send(pools: Any, method: str, url: str, body: bytes | None, headers: Mapping
                                        redirect=False, preload_content=False)  # fmt: skip
                 with closing(answer):  # closes what was not read; one that was read whole has given its connection back
                     if time_left is None or answer.status not in _BUSY:
-                        return int(answer.status), _body(answer, method, host, limits, deadline)
+                        data = _body(answer, method, host, limits, deadline)
+                        if may_have_arrived and method == "POST" and answer.status >= 400 and answer.status != 409:
+                            raise Unsure(f"{host} broke off, then answered HTTP {answer.status}: {data[:300]!r}")
+                        return int(answer.status), data
+                    may_have_arrived = may_have_arrived or answer.status >= 500
                     pause = _asked_pause(answer.headers) or time_left
             except HTTPError as error:
                 deadline.check(host)
+                may_have_arrived = may_have_arrived or not isinstance(error, NewConnectionError)
                 if time_left is None:
-                    said = f"{host} is not reached: {error}; try: kubectl cluster-info"
-                    raise (EngineError if isinstance(error, NewConnectionError) else Unsure)(said) from None
+                    said = f"{host} is not reached: {error}; try: kubectl cluster-info{_proxy_hint(pools)}"
+                    raise (Unsure if may_have_arrived else EngineError)(said) from None
                 pause = time_left
             deadline.wait(pause)
             deadline.check(host)
     raise AssertionError
+
+
+def _proxy_hint(pools: Any) -> str:
+    """What to do where the environment names a proxy, which is not used."""
+    if getattr(pools, "proxy", None) or not {"http", "https", "all"} & getproxies().keys():
+        return ""
+    return f" (the proxy of the environment is not used; name one as proxy-url in the kubeconfig or in {web.PROXY})"
 
 
 def _body(answer: Any, method: str, host: str, limits: Limits, deadline: Deadline) -> bytes:

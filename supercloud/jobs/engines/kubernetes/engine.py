@@ -18,6 +18,7 @@ from ....spec import JobSpec
 from ....spec.fleet import Connection
 from ...answers import understood
 from ...combining import combined
+from ...engine import Unsure
 from ...fleet import NodeState, Waiting
 from ...placement import Placement
 from ...states import State
@@ -83,9 +84,12 @@ class KubernetesEngine:
         if isinstance(self._transport, Cluster):
             self._transport.find()
 
-    @_understood
     def submit(self, submission: Submission) -> str:
-        """Create what is not there yet: the name follows from the key, so doing it twice makes one."""
+        """Create what is not there yet: the name follows from the key, so doing it twice makes one.
+
+        Of an array the last object is created when all others are there, so that it stands for them; where one is
+        refused, those that were created are deleted again.
+        """
         body = json.loads(submission.stdin)
         meta = body["metadata"]
         word, kind = by_api(body["apiVersion"])
@@ -94,11 +98,36 @@ class KubernetesEngine:
         self._notes.write(submission.key, ref, submission.digest)
         path = kind.path(ref.namespace)
         bodies = [task(copy.deepcopy(body), number, name) for number, name in ref.each()] if ref.tasks else [body]
-        if len(bodies) == 1:
-            return str(ref.since(_created(self._create(path, bodies[0]))))
-        with ThreadPoolExecutor(_AT_ONCE) as threads:
-            made = list(threads.map(lambda one: self._create(path, one), bodies))
+        made: list[Json] = []
+        try:
+            self._create_all(path, bodies[:-1], made)
+            made.append(self._create(path, bodies[-1]))
+        except Unsure:
+            raise
+        except EngineError as error:
+            self._withdraw(path, made, error)
+            raise
         return str(ref.since(_created(made[0])))
+
+    def _create_all(self, path: str, bodies: Sequence[Json], made: list[Json]) -> None:
+        """Create objects side by side and add them to ``made``; raises one of what went wrong, what is unsure first."""
+        if not bodies:
+            return
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            asked = [threads.submit(self._create, path, one) for one in bodies]
+        problems = [problem for one in asked if (problem := one.exception())]
+        made += [one.result() for one in asked if not one.exception()]
+        for problem in sorted(problems, key=lambda one: isinstance(one, EngineError) and not isinstance(one, Unsure)):
+            raise problem
+
+    def _withdraw(self, path: str, made: Sequence[Json], why: EngineError) -> None:
+        """Delete the objects of a job that is refused as a whole."""
+        for there in made:
+            meta = there["metadata"]
+            try:
+                self._delete(path, meta["name"], {"uid": meta["uid"]} if "uid" in meta else {})
+            except EngineError as error:
+                raise Unsure(f"{why}; {meta['name']} was created before, and is not deleted: {error}") from None
 
     def _create(self, path: str, body: Json) -> Json:
         name, namespace = body["metadata"]["name"], body["metadata"]["namespace"]
@@ -106,14 +135,17 @@ class KubernetesEngine:
             return self.api.post(path, body)
         except Refusal as refusal:
             if refusal.reason == "AlreadyExists":
-                there = self.api.get(f"{path}/{name}")
-                if _digest(there) != body["metadata"]["annotations"][DIGEST]:
+                there, is_ours = self._existing(path, body)
+                if not is_ours:
                     kind = f"{path.rpartition('/')[2]}.{body['apiVersion'].partition('/')[0]}"
                     raise EngineError(
                         f"{name} in namespace {namespace} is there already, for another job: one that had the same key "
                         "before, or somebody else's; take another key, or, once it has ended, run: "
                         f"kubectl delete --namespace {namespace} {kind} {name}"
                     ) from None
+                if there["metadata"].get("deletionTimestamp"):
+                    raise EngineError(f"{name} in namespace {namespace} is being deleted; submit the job again once it "
+                                      "is gone") from None  # fmt: skip
                 return there
             hint = ""
             if refusal.code == 404:
@@ -121,6 +153,17 @@ class KubernetesEngine:
             elif refusal.code == 403:
                 hint = f"; try: kubectl auth can-i create {path.rpartition('/')[2]} --namespace {namespace}"
             raise EngineError(f"Kubernetes refused the job: {refusal}{hint}") from None
+
+    def _existing(self, path: str, body: Json) -> tuple[Json, bool]:
+        """The object that has the name already, and whether it is this one, made by an earlier try."""
+        name = body["metadata"]["name"]
+        try:
+            with understood("the Kubernetes API server"):
+                there = self.api.get(f"{path}/{name}")
+                _created(there)
+                return there, _digest(there) == body["metadata"]["annotations"][DIGEST]
+        except EngineError as error:
+            raise Unsure(f"{name} is there already, and for which job is not known: {error}") from None
 
     @_understood
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:

@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from ... import private
 from ...remote import MARK
 from .api import Api, Refusal
 from .container import MAIN
@@ -41,7 +42,9 @@ class Spool:
         begun = [pod for pod in pods if pod.get("status", {}).get("phase") in ("Running", "Succeeded", "Failed")]
         if not begun:
             return
-        self._file.parent.mkdir(parents=True, exist_ok=True)
+        private.make_folder(self._file.parent)
+        for path in (self._file, self._results):
+            private.make_file(path)
         with (
             open(self._file, "ab") as file,
             open(self._results, "ab") as results,
@@ -59,7 +62,7 @@ class Spool:
             file.flush()
             results.flush()
             new = self._marks.with_suffix(".new")
-            new.write_text(json.dumps(marks))
+            private.write(new, json.dumps(marks))
             new.replace(self._marks)
 
     def read(self, offset: int) -> bytes:

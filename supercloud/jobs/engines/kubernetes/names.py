@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ...private import make_folder
+from ...private import make_folder, write
 
 __all__ = ["Notes", "ROLE", "Ref", "object_name"]
 
@@ -77,7 +77,7 @@ class Notes:
         make_folder(self._folder)
         make_folder(place)
         new = place / "ref.new"
-        new.write_text(f"{ref}\n{digest}\n")
+        write(new, f"{ref}\n{digest}\n")
         new.replace(place / "ref")
 
     def read(self, key: str) -> Ref | None:

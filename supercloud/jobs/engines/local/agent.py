@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from ....errors import EngineError
+from ....errors import EngineError, StoreError
 from ...processes import boot
 from ...states import State
 from .bell import open_pipe
@@ -219,7 +219,7 @@ class Agent:
             self.children[run] = run.spawn(task.submission.argv, workdir, task_env(task, run.rank))
         except OSError as error:  # arguments too long, no more processes, a full disk
             self.broken[task.ref] = f"it could not be started: {error.strerror}"
-        except EngineError as error:  # a secret that is not there
+        except (EngineError, StoreError) as error:  # a secret that is not there, a log of somebody else
             self.broken[task.ref] = f"it could not be started: {error}"
         else:
             self.watch(self.children[run].pid)

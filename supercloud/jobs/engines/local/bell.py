@@ -16,6 +16,8 @@ import sys
 import time
 from pathlib import Path
 
+from ...private import make_file
+
 __all__ = ["open_pipe", "ring", "wake"]
 
 _PATIENCE = 2.0  # seconds a leaving agent may take
@@ -60,6 +62,7 @@ def _start(folder: Path, idle: float) -> bool:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         pipe = open_pipe(folder)
+        make_file(folder / "agent.log")
         module = f"{__package__}.agent"
         command = [sys.executable, "-m", module, str(folder), str(lock), str(pipe), str(idle)]
         # the agent of a job that submits jobs is no part of that job

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ....errors import EngineError
 from ... import helper, private
+from ...engine import Unsure
 from ...environment import job_env, port_of
 from ...retries import retried
 from ...shebang import interpreter
@@ -118,15 +120,21 @@ class LocalEngine:
         except OSError as error:
             raise EngineError(f"{error.filename or self.folder}: {error.strerror}") from None
         ref = self._queue.add(submission)
-        wake(self.folder, self.idle)
+        try:
+            wake(self.folder, self.idle)
+        except (
+            OSError,
+            subprocess.SubprocessError,
+        ) as error:  # it is in the queue, and whoever asks for it wakes again
+            raise Unsure(f"the job is in the queue of this machine, and nothing can be started: {error}") from None
         return ref
 
     def _write_files(self, submission: Submission) -> None:
         if submission.stdin:
             path = script_of(self.folder, submission.key)
-            path.parent.mkdir(parents=True, exist_ok=True)
+            private.make_folder(path.parent)
             temporary = path.with_name(f"script.{os.getpid()}")
-            temporary.write_text(submission.stdin)
+            private.write(temporary, submission.stdin)
             temporary.replace(path)
         if "SUPERCLOUD_COMMIT" in submission.env:
             helper.install(Path(submission.env["SUPERCLOUD_COMMIT"]))

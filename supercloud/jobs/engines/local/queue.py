@@ -17,6 +17,7 @@ from ...private import make_folder
 from ...processes import boot
 from ...states import State
 from ...submission import Status, Submission
+from .runs import RUNS
 
 __all__ = ["Known", "Queue", "Task", "members"]
 
@@ -130,6 +131,7 @@ class Queue:
 
     def __init__(self, folder: Path):
         make_folder(folder)
+        make_folder(folder / RUNS)
         self._database = Database(folder / "queue.db", _MIGRATIONS)
         self.writing = self._database.writing
 

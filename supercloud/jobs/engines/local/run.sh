@@ -22,6 +22,9 @@ read -r stat <"/proc/$$/stat"
 start_time "$stat"
 read -r boot </proc/sys/kernel/random/boot_id
 
+mask=$(umask) # of the program; what this shell writes is for its user alone
+umask 077
+
 # The claim is a hard link: there at once, with its content, for exactly one process.
 printf '%s %s %s %s\n' "$$" "$started" "$boot" "$namespace" >"$folder/claim.$$" || exit 125
 ln "$folder/claim.$$" "$folder/started" 2>/dev/null || exit 0
@@ -31,6 +34,7 @@ trap : HUP INT TERM
 
 (
     exec </dev/null >>"$log" 2>&1
+    umask "$mask"
     cd "$workdir" || exit 126
     exec "$@"
 )

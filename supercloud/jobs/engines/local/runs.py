@@ -14,27 +14,30 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...private import make_file, write
 from ...processes import ProcessId, marked, namespace
 
-__all__ = ["Run", "left_behind", "log_of", "result_of", "script_of", "signal_all"]
+__all__ = ["RUNS", "Run", "left_behind", "log_of", "result_of", "script_of", "signal_all"]
 
+RUNS = "runs"
+"""The folder of all this, in that of the engine."""
 _MARK = "SUPERCLOUD_RUN"
 _WRAPPER = Path(__file__).with_name("run.sh")
 
 
 def log_of(folder: Path, key: str) -> Path:
     """The file all tasks and attempts of a job print to, those of an array too."""
-    return folder / "runs" / key.partition("[")[0] / "log"
+    return folder / RUNS / key.partition("[")[0] / "log"
 
 
 def result_of(folder: Path, key: str) -> Path:
     """The file a job may leave a result in."""
-    return folder / "runs" / key / "result"
+    return folder / RUNS / key / "result"
 
 
 def script_of(folder: Path, key: str) -> Path:
     """The file that holds the script of a job."""
-    return folder / "runs" / key / "script"
+    return folder / RUNS / key / "script"
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class Run:
     @property
     def place(self) -> Path:
         """Its own folder."""
-        return self.folder / "runs" / self.key / str(self.attempt) / str(self.rank)
+        return self.folder / RUNS / self.key / str(self.attempt) / str(self.rank)
 
     def spawn(self, argv: Sequence[str], workdir: str, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
         """Start its wrapper in a session of its own. May be repeated: only one wrapper ever gets the claim.
@@ -59,6 +62,7 @@ class Run:
         """
         self.place.mkdir(parents=True, exist_ok=True)
         log_of(self.folder, self.key).parent.mkdir(exist_ok=True)
+        make_file(log_of(self.folder, self.key))
         held = os.open(self.place / "held", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             with contextlib.suppress(OSError):  # held by the wrapper that is there already, or a system without locks
@@ -102,7 +106,7 @@ class Run:
         """Take the claim ourselves: a wrapper that is just starting will find that it came too late."""
         self.place.mkdir(parents=True, exist_ok=True)
         claim = self.place / f"claim.{os.getpid()}"
-        claim.write_text("0 - -\n")
+        write(claim, "0 - -\n")
         with contextlib.suppress(FileExistsError):
             os.link(claim, self.place / "started")
 

@@ -13,12 +13,12 @@ from ....errors import EngineError, UnusableEngine
 from ...combining import combined
 from ...engine import Unsure
 from ...submission import Status, Submission
-from . import commands, texts
+from . import commands, communication, texts
 from .controller import Commands, Controller
 from .reasons import refusal
-from .runner import Here, Runner, Ssh, not_here
+from .runner import Answer, Here, Runner, Ssh, not_here
 from .script import script
-from .spool import Remote, Shared, Spool
+from .spool import BROKE_OFF, Remote, Shared, Spool
 
 if TYPE_CHECKING:
     from ....spec import JobSpec
@@ -84,8 +84,10 @@ class SlurmEngine:
         ref = texts.submitted(answer.out)
         if answer.code == 0 and ref:
             return _ref(ref, submission)
-        if answer.code == 0 or "timed out" in answer.error:
-            raise Unsure(f"cannot make sense of what sbatch said: {(answer.out + answer.error).strip()[:200]!r}")
+        if answer.code == 0 or _may_have_arrived(answer):
+            said = (answer.out + answer.error).strip()[-200:]
+            raise Unsure(f"whether Slurm has the job is not known; sbatch ended with exit code {answer.code} and "
+                         f"{said!r}")  # fmt: skip
         raise EngineError(f"Slurm refused the job: {refusal(answer.error)}")
 
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
@@ -167,6 +169,14 @@ class SlurmEngine:
     def read_result(self, key: str, offset: int) -> bytes:
         """What it left in the file that SUPERCLOUD_RESULT names."""
         return self.spool.read(key, "result", offset)
+
+
+def _may_have_arrived(answer: Answer) -> bool:
+    """Whether an sbatch that failed may have submitted the job: its answer was lost, or a signal ended it."""
+    if communication.says_may_have_arrived(answer.error) or BROKE_OFF in answer.error:
+        return True
+    is_killed = answer.code < 0 or answer.code > 128  # the latter from the shell at the other end of ssh
+    return is_killed and "submission failed" not in answer.error
 
 
 def _size(job: JobSpec) -> dict[str, str | int | float]:

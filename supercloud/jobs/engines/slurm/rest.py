@@ -21,13 +21,13 @@ from typing import Any
 
 from ....errors import EngineError, UnusableEngine
 from ... import helper, private, web
-from ...answers import Shape, loaded, parsed
+from ...answers import Shape, checked, loaded, parsed
 from ...database import state_folder
 from ...engine import Unsure
 from ...seen import NodeState, Waiting
 from ...states import State
 from ...submission import Status, Submission
-from . import bodies, older, shapes
+from . import bodies, communication, older, shapes
 from .reasons import sentence
 from .runner import Answer, Here
 from .spool import Shared
@@ -39,6 +39,12 @@ _FORMATS = (*(f"v0.0.{number}" for number in range(46, 39, -1)), older.FORMAT)
 _PATIENCE = 60
 _NOTHING = "Nothing found"
 _HELD = sentence("PENDING", "JobHeldUser")
+
+
+class Refused(EngineError):
+    """Slurm said no; ``answer`` is all it said."""
+
+    answer: Mapping[str, Any] = {}
 
 
 class Rest:
@@ -83,24 +89,21 @@ class Rest:
             with error:
                 if error.code == 404 and missing is None:
                     return None
-                cure = (
-                    f"; if the token has expired, {GET_TOKEN} and renew the secret or SLURM_JWT"
-                    if error.code in (401, 403)
-                    else ""
-                )
-                raise (UnusableEngine if cure else EngineError)(f"Slurm refused: {_said(error)}{cure}") from None
+                raise _problem(error, self.address, method) from None
         except TimeoutError:
             raise Unsure(f"{self.address} timed out") from None
         except urllib.error.URLError as error:
             if isinstance(error.reason, TimeoutError):
                 raise Unsure(f"{self.address} timed out") from None
+            if isinstance(error.reason, BrokenPipeError | ConnectionAbortedError | ConnectionResetError):
+                raise Unsure(f"{self.address} broke off: {error.reason}") from None
             raise EngineError(f"{self.address} is not reached: {error.reason}") from None
         except (OSError, ValueError, http.client.HTTPException) as error:  # it broke off, or speaks no HTTP
             raise Unsure(f"{self.address} broke off: {error}") from None
         try:
             answer: dict[str, Any] = parsed(text, shape, f"{method} {url}")
         except EngineError as error:  # whatever was asked for may have been done
-            raise (Unsure(str(error)) if method == "POST" else error) from None
+            raise (Unsure(str(error)) if method != "GET" else error) from None
         return answer
 
     # -- the questions of a controller -------------------------------------------------------------------------------
@@ -173,8 +176,6 @@ class Rest:
         """End a job; one that has ended is no error."""
         try:
             self.ask("DELETE", f"slurm/job/{int(ref.partition('/')[0])}", shapes.OBJECT_WITH_ERRORS)
-        except Unsure:
-            raise
         except EngineError as error:
             if "already" not in str(error).lower() and "invalid job id" not in str(error).lower():
                 raise
@@ -199,8 +200,6 @@ class Rest:
         try:
             self._set_hold(number, True)
             is_sure = True
-        except Unsure:
-            raise
         except EngineError:  # 22.05 holds what waits of an array, and says that it failed because of what runs
             is_sure = False
         tasks = self.queue().get(number, ())
@@ -240,21 +239,65 @@ class RestSpool(Shared):
             private.make_folder(self.folder)
             private.make_folder(path.parent)
             helper.install(self.folder / helper.NAME)
-            path.write_text(submission.stdin)
+            private.write(path, submission.stdin)
             with open(path, "rb") as script:
                 fcntl.flock(script, fcntl.LOCK_EX)
                 body = bodies.submission(submission.argv, submission.stdin, self.rest.format)
-                answer = self.rest.ask("POST", "slurm/job/submit", shapes.SUBMITTED, body)
+                answer = self._post(body)
         except OSError as error:
             raise EngineError(f"{path}: {error.strerror}") from None
-        if errors := answer.get("errors"):
-            return Answer(1, "", "; ".join(str(item.get("error") or item.get("description")) for item in errors))
-        return Answer(0, f"{bodies.id_of(answer)}\n")
+        number, errors = bodies.id_of(answer), answer.get("errors")
+        if number or not errors:  # with both it was taken, and the error says why it waits
+            return Answer(0, f"{number}\n")
+        if not _is_answered(errors):
+            raise Unsure(f"{self.rest.address} answered {_texts(errors)}: whether it has the job is not known")
+        return Answer(1, "", _texts(errors))
+
+    def _post(self, body: object) -> Mapping[str, Any]:
+        """The answer to a submission; :class:`Refused` where it names no job."""
+        try:
+            return self.rest.ask("POST", "slurm/job/submit", shapes.SUBMITTED, body)
+        except Refused as refused:
+            if refused.answer.get("job_id") is None:
+                raise
+            try:
+                answer: Mapping[str, Any] = checked(refused.answer, shapes.SUBMITTED, self.rest.address)
+            except EngineError as odd:
+                raise Unsure(str(odd)) from None
+            if not bodies.id_of(answer):
+                raise
+            return answer
 
 
-def _said(error: urllib.error.HTTPError) -> str:
+def _problem(error: urllib.error.HTTPError, address: str, method: str) -> EngineError:
+    """What an answer that is no success means: Slurm refused, or nobody knows whether it did what it was asked."""
+    answer = _answer_of(error)
+    errors = answer.get("errors")
+    said = _texts(errors) or str(error)
+    if error.code in (401, 403):
+        return UnusableEngine(f"Slurm refused: {said}; if the token has expired, {GET_TOKEN} and renew the secret or "
+                              "SLURM_JWT")  # fmt: skip
+    if method != "GET" and not (communication.is_refusal(errors) if error.code >= 500 else _is_answered(errors)):
+        return Unsure(f"{address} answered HTTP {error.code} ({said}): whether it was done is not known")
+    refused = Refused(f"Slurm refused: {said}")
+    refused.answer = answer
+    return refused
+
+
+def _is_answered(errors: object) -> bool:
+    """Whether none of the errors leaves open that the controller has the request."""
+    return communication.is_refusal(errors) or not communication.says_may_have_arrived(_texts(errors))
+
+
+def _answer_of(error: urllib.error.HTTPError) -> dict[str, Any]:
+    """The object that came with an error; empty where none did."""
     try:
-        found = loaded(error.read()).get("errors") or []
-        return "; ".join(str(item.get("error") or item.get("description")) for item in found) or str(error)
-    except (OSError, ValueError, AttributeError, TypeError, RecursionError, http.client.HTTPException):
-        return str(error)
+        answer = loaded(error.read())
+    except (OSError, ValueError, RecursionError, http.client.HTTPException):
+        return {}
+    return answer if isinstance(answer, dict) else {}
+
+
+def _texts(errors: object) -> str:
+    items = [item for item in errors if isinstance(item, dict)] if isinstance(errors, list) else []
+    return "; ".join(str(item.get("error") or item.get("description")) for item in items)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...answers import LARGEST_COUNT, LAST_TIME, TEXT, Kind, Needed, Shape, is_number
+from ...answers import LARGEST_COUNT, LAST_TIME, TEXT, Kind, Needed, Shape, is_whole
 
 __all__ = ["ACCOUNTS", "JOBS", "NODES", "OBJECT_WITH_ERRORS", "SUBMITTED"]
 
@@ -15,10 +15,10 @@ __all__ = ["ACCOUNTS", "JOBS", "NODES", "OBJECT_WITH_ERRORS", "SUBMITTED"]
 def _is_count(value: Any, most: int = LARGEST_COUNT) -> bool:
     if isinstance(value, dict):  # a number that is not set may be any: it is not read
         return "number" in value and (not value.get("set") or value["number"] is None
-                                      or is_number(value["number"], 0, most))  # fmt: skip
+                                      or is_whole(value["number"], 0, most))  # fmt: skip
     if isinstance(value, str):
         return not value or (value.isascii() and value.isdigit() and len(value) < 20 and int(value) <= most)
-    return is_number(value, 0, most)
+    return is_whole(value, 0, most)
 
 
 def _is_word(value: Any) -> bool:
@@ -33,7 +33,7 @@ def _is_exit_code(value: Any) -> bool:
         signal.get(name) is None or _is_count(signal[name]) for name in ("id", "signal_id"))  # fmt: skip
 
 
-_COUNT = Kind(f"a number up to {LARGEST_COUNT}", _is_count)
+_COUNT = Kind(f"a whole number up to {LARGEST_COUNT}", _is_count)
 _TIME = Kind(f"a time in seconds up to {LAST_TIME}", lambda value: _is_count(value, LAST_TIME))
 _WORD = Kind("a word or a list of words", _is_word)
 _EXIT_CODE = Kind("an exit code", _is_exit_code)

@@ -18,9 +18,11 @@ from ... import helper, private
 from ...submission import Submission
 from .runner import Answer, Runner, Ssh
 
-__all__ = ["Remote", "Shared", "Spool"]
+__all__ = ["BROKE_OFF", "Remote", "Shared", "Spool"]
 
 _PIECE = 2**20
+BROKE_OFF = "timed out: "
+"""What begins the text of a submission over ssh that broke off, now or earlier (in ``_SUBMIT``)."""
 
 
 class Spool(Protocol):
@@ -67,7 +69,7 @@ class Shared:
             private.make_folder(self.folder)
             private.make_folder(path.parent)
             helper.install(self.folder / helper.NAME)
-            path.write_text(submission.stdin)
+            private.write(path, submission.stdin)
             with open(path, "rb") as stdin:
                 fcntl.flock(stdin, fcntl.LOCK_EX)
                 return self.runner.run(submission.argv, stdin)

@@ -1,0 +1,71 @@
+"""Errors after which a request may have reached Slurm's controller although its answer was lost, and all others.
+
+A submission that ends in one of them is looked for before it is repeated. Which they are is data:
+``communication-errors.json``.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+__all__ = ["is_refusal", "may_have_arrived", "says_may_have_arrived"]
+
+_NUMBERS = ("error_number", "error_code", "errno")
+"""Where the number of an error stands; releases before 23.02 have the later names, too (v0.0.38 of slurmrestd)."""
+_FAILED = "submission failed:"
+"""What sbatch writes before the reason (``Batch job submission failed: …``)."""
+
+
+def may_have_arrived(number: int) -> bool:
+    """Whether an error of Slurm or of the system leaves open that the controller has the request.
+
+    Numbers that the table lacks, from newer releases, count as such where they are errors of communication.
+    """
+    table = _table()
+    if number in _system_numbers() or str(number) in table["may_have_arrived"]:
+        return True
+    is_communication = any(first <= number <= last for first, last in table["sections"])
+    return is_communication and str(number) not in table["not_taken"]
+
+
+def says_may_have_arrived(text: str) -> bool:
+    """The same of what a command printed."""
+    for message, _ in _table()["not_taken"].values():
+        text = text.replace(message, "")
+    if any(message in text for message in _table()["may_have_arrived"].values()):
+        return True
+    reason = text.rpartition(_FAILED)[2] if _FAILED in text else ""
+    return any(os.strerror(number) in reason for number in _system_numbers())
+
+
+def is_refusal(errors: object) -> bool:
+    """Whether the ``errors`` of an answer with an HTTP status of 5xx are those of a controller that refused.
+
+    slurmrestd gives each error of Slurm its number, in one of ``_NUMBERS``, and most of them the status 500. What has
+    no number was written by something in between, or is not known to be an answer of Slurm.
+    """
+    items = errors if isinstance(errors, list) else []
+    return bool(items) and all(_is_refusal(item) for item in items)
+
+
+def _is_refusal(item: object) -> bool:
+    number = next((item[name] for name in _NUMBERS if name in item), None) if isinstance(item, Mapping) else None
+    return isinstance(number, int) and not isinstance(number, bool) and number != 0 and not may_have_arrived(number)
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    table: Mapping[str, Any] = json.loads(files(__package__).joinpath("communication-errors.json").read_text())
+    return table
+
+
+@cache
+def _system_numbers() -> frozenset[int]:
+    return frozenset(number for name in _table()["system_may_have_arrived"]
+                     if (number := getattr(errno, name, None)) is not None)  # fmt: skip

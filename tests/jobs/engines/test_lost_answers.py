@@ -1,0 +1,415 @@
+"""One contract for every engine: a job that a scheduler may have taken is looked for, and never counted as refused.
+
+Each scheduler here keeps the job that it is sent and then answers as real ones do when they, or something in front of
+them, break. What it says where it refuses a job stays a refusal.
+"""
+
+from __future__ import annotations
+
+import errno
+import getpass
+import http.server
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from supercloud.errors import EngineError
+from supercloud.jobs import api
+from supercloud.jobs.engine import Unsure
+from supercloud.jobs.engines.kubernetes import connection
+from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
+from supercloud.jobs.engines.local import engine as local
+from supercloud.jobs.engines.slurm import communication, tokens
+from supercloud.jobs.engines.slurm.engine import SlurmEngine
+from supercloud.jobs.engines.slurm.runner import Answer
+from supercloud.jobs.placement import Placement
+from supercloud.jobs.pods import Pods
+from supercloud.jobs.reconcile import reconcile
+from supercloud.jobs.states import State
+from supercloud.jobs.store import Store
+from supercloud.plan.model import Plan
+from supercloud.spec import JobSpec
+from supercloud.spec.fleet import Connection
+
+AT = Placement("pod", "train", 1, 8, 8, "h100-sxm", "h100", pods=Pods("kueue", "nvidia.com/gpu"))
+RECORDINGS = Path(__file__).parent.parent / "recordings"
+NO_ANSWER = "the connection is closed without an answer"
+
+
+def slurm_error(number: int, text: str) -> dict[str, Any]:
+    """As slurmrestd writes one."""
+    return {"errors": [{"description": "Batch job submission failed", "error_number": number, "error": text,
+                        "source": "slurm_submit_batch_job()"}]}  # fmt: skip
+
+
+def status(code: int, reason: str, message: str) -> dict[str, Any]:
+    """As an API server writes one."""
+    return {"kind": "Status", "status": "Failure", "reason": reason, "message": message, "code": code}
+
+
+class Scheduler(http.server.BaseHTTPRequestHandler):
+    """slurmrestd and an API server; what is posted is kept (unless it is ``refusing``) before the answer is given."""
+
+    jobs: list[dict[str, Any]] = []
+    objects: dict[str, dict[str, Any]] = {}
+    said: list[tuple[int, Any]] = []
+    refusing = False
+    seen: list[tuple[str, str | None]] = []
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+    def answer(self, code: int, body: Any) -> None:
+        if body == NO_ANSWER:
+            self.close_connection = True
+            return
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.send_response(code)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_GET(self) -> None:
+        place = self.path.partition("?")[0]
+        Scheduler.seen.append((place, self.headers.get("Authorization")))
+        if place.startswith("/slurm"):
+            self.answer(200, {"jobs": self.jobs if place.endswith("jobs") else [], "errors": []})
+        elif place in self.objects:
+            self.answer(200, self.objects[place])
+        else:
+            self.answer(404, status(404, "NotFound", "there is none"))
+
+    def do_DELETE(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.answer(200, self.objects.pop(self.path, {}))
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        place = self.path.partition("?")[0]
+        if self.said and Scheduler.refusing:
+            self.answer(*self.said.pop(0))
+            return
+        if place.startswith("/slurm"):
+            kept: dict[str, Any] = {"job_id": len(self.jobs) + 1, "comment": body["job"]["comment"],
+                                    "job_state": ["RUNNING"], "user_name": getpass.getuser()}  # fmt: skip
+            self.jobs.append(kept)
+            self.answer(*(self.said.pop(0) if self.said else (200, {"job_id": kept["job_id"], "errors": []})))
+            return
+        name = f"{place}/{body['metadata']['name']}"
+        if name in self.objects:
+            self.answer(409, status(409, "AlreadyExists", "it is there"))
+            return
+        body["metadata"] |= {"uid": name, "creationTimestamp": "2026-11-21T00:00:00Z"}
+        self.objects[name] = body
+        self.answer(*(self.said.pop(0) if self.said else (201, body)))
+
+
+@pytest.fixture
+def address(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
+    Scheduler.jobs, Scheduler.objects, Scheduler.said, Scheduler.seen = [], {}, [], []
+    Scheduler.refusing = False
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Scheduler)
+    url = f"http://127.0.0.1:{server.server_port}"
+    monkeypatch.setenv("SLURM_JWT", "secret")
+    monkeypatch.setenv("LOGNAME", getpass.getuser())
+    monkeypatch.setenv(tokens.ADDRESS, url)
+    monkeypatch.setattr(connection, "_PAUSES", (0.0, 0.0))
+    write_kubeconfig(tmp_path / "kubeconfig", url)
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield url
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def write_kubeconfig(path: Path, server: str, **cluster: str) -> None:
+    path.write_text(json.dumps({
+        "apiVersion": "v1", "kind": "Config", "current-context": "here",
+        "contexts": [{"name": "here", "context": {"cluster": "one", "user": "ann"}}],
+        "users": [{"name": "ann", "user": {"token": "secret"}}],
+        "clusters": [{"name": "one", "cluster": {"server": server, **cluster}}],
+    }))  # fmt: skip
+
+
+def job(**fields: Any) -> JobSpec:
+    said = {"name": "job", "command": ["x"], "image": "a/b:1", "tenant": "llm", "accelerators": {"count": 8}}
+    return JobSpec.model_validate(said | fields)
+
+
+def submitted(engine: Any, **fields: Any) -> str:
+    ref: str = engine.submit(engine.prepare(job(**fields), AT, "k"))
+    return ref
+
+
+# -- Slurm, by slurmrestd and by its commands --------------------------------------------------------------------------
+
+BROKEN: list[tuple[int, Any]] = [
+    (500, slurm_error(5004, "Socket timed out on send/recv operation")),
+    (504, slurm_error(5004, "Socket timed out on send/recv operation")),
+    (500, slurm_error(5005, "Zero Bytes were transmitted or received")),
+    (500, {"errors": [{"error": "Zero Bytes were transmitted or received", "errno": 5005}]}),
+    (502, slurm_error(1802, "Unable to contact slurm controller (receive failure)")),
+    (500, slurm_error(1000, "Unexpected message received")),
+    (500, slurm_error(1899, "an error of communication of a later release")),
+    (500, slurm_error(errno.ECONNRESET, "Connection reset by peer")),
+    (500, {"errors": [*slurm_error(2000, "Invalid partition name specified")["errors"],
+                      *slurm_error(5005, "Zero Bytes were transmitted or received")["errors"]]}),
+    (500, {"errors": [{"error_number": True, "error": "x"}]}), (500, {"errors": [{"error_number": 0, "error": "x"}]}),
+    (500, {"errors": [{"title": "Gateway Timeout", "status": "504"}]}),
+    (500, {"errors": []}), (500, {}), (500, b""), (500, b"[]"), (502, b"<html>Bad Gateway</html>"), (503, b"busy"),
+    (504, b"\xff"), (599, {"errors": 7}),
+    (200, slurm_error(5004, "Socket timed out on send/recv operation")),
+    (200, {"errors": [{"error": "Zero Bytes were transmitted or received"}]}),
+    (200, {"job_id": 1.5}), (200, {"job_id": 0}), (200, {"job_id": -1}), (200, {"job_id": True}), (200, {}),
+    (200, {"job_id": {"set": True, "number": 1.5}}), (200, b"{"), (200, NO_ANSWER),
+    (500, {**slurm_error(2068, "Required node not available"), "job_id": 1.5}),
+]  # fmt: skip
+REFUSED: list[tuple[int, Any, str]] = [
+    (500, json.loads((RECORDINGS / "rest-refused-26.05.json").read_text()), "Invalid qos specification"),
+    (500, slurm_error(2000, "Invalid partition name specified"), "Invalid partition name"),
+    (500, {"errors": [{"error": "Invalid partition name specified", "errno": 2000}]}, "Invalid partition name"),
+    (500, {"errors": [{"error": "Invalid partition name specified", "error_code": 2000}]}, "Invalid partition name"),
+    (500, slurm_error(-1, "Unspecified error"), "Unspecified error"),
+    (500, slurm_error(errno.EAGAIN, "Resource temporarily unavailable"), "temporarily"),
+    (502, slurm_error(1800, "Unable to contact slurm controller (connect failure)"), "connect failure"),
+    (502, slurm_error(1804, "Rate limit exceeded, please retry momentarily"), "Rate limit"),
+    (511, slurm_error(1007, "Protocol authentication error"), "authentication"),
+    (400, {"errors": [{"description": "Unable to parse job"}]}, "Unable to parse"),
+    (413, b"<html>Request Entity Too Large</html>", "413"), (413, {"errors": ["too large"]}, "413"),
+    (401, b"expired", "SLURM_JWT"),
+]  # fmt: skip
+
+
+@pytest.fixture
+def rest(address: str, tmp_path: Path) -> SlurmEngine:
+    return SlurmEngine(Connection(engine="slurm", via=address), tmp_path)
+
+
+@pytest.mark.parametrize("said", BROKEN, ids=range(len(BROKEN)))
+def test_a_job_that_slurmrestd_took_and_answered_badly_is_found(rest: SlurmEngine, said: tuple[int, Any]) -> None:
+    Scheduler.said = [said]
+    with pytest.raises(Unsure):
+        submitted(rest)
+    assert rest.find(["k"], time.time()) == {"k": "1"}
+
+
+@pytest.mark.parametrize(("code", "body", "text"), REFUSED, ids=range(len(REFUSED)))
+def test_a_refusal_of_slurmrestd_stays_one(rest: SlurmEngine, code: int, body: Any, text: str) -> None:
+    Scheduler.refusing, Scheduler.said = True, [(code, body)]
+    with pytest.raises(EngineError, match=text) as caught:
+        submitted(rest)
+    assert not isinstance(caught.value, Unsure)
+
+
+def test_a_job_that_was_taken_and_has_to_wait_is_no_refusal(rest: SlurmEngine) -> None:
+    """slurmctld gives the number of the job and an error that says why it cannot begin."""
+    body = slurm_error(2068, "Required node not available (down, drained or reserved)") | {"job_id": 1}
+    for code in (200, 500):
+        Scheduler.said = [(code, body)]
+        assert submitted(rest) == "1"
+
+
+def test_every_error_of_communication_is_told_from_a_refusal_by_its_text() -> None:
+    table = communication._table()
+    for message in table["may_have_arrived"].values():
+        assert communication.says_may_have_arrived(f"sbatch: error: Batch job submission failed: {message}"), message
+    for message, _ in table["not_taken"].values():
+        assert not communication.says_may_have_arrived(f"sbatch: error: Batch job submission failed: {message}"), (
+            message
+        )
+    assert not table["may_have_arrived"].keys() & table["not_taken"].keys()
+    assert communication.says_may_have_arrived(f"Batch job submission failed: {os.strerror(errno.EPIPE)}")
+
+
+class Sbatch:
+    """Keeps the job of sbatch, and then says what it is told to."""
+
+    def __init__(self, said: Answer):
+        self.said, self.comment = said, ""
+
+    def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> Answer:
+        if "sbatch" in argv:
+            self.comment = next(word.removeprefix("--comment=") for word in argv if word.startswith("--comment="))
+            return self.said
+        if "squeue" in argv:
+            return Answer(0, f"{1:24}|{'RUNNING':24}|None|0|0|1795213461|1795213461|{self.comment}|\n")
+        return Answer(1, "", "Slurm accounting storage is disabled\n")
+
+
+@pytest.mark.parametrize("said", [
+    Answer(1, "", "sbatch: error: Batch job submission failed: Zero Bytes were transmitted or received\n"),
+    Answer(1, "", "sbatch: error: Batch job submission failed: Unexpected message received\n"), Answer(-15, ""),
+], ids=range(3))  # fmt: skip
+def test_a_job_that_sbatch_submitted_before_it_failed_is_found(tmp_path: Path, said: Answer) -> None:
+    engine = SlurmEngine(Connection(engine="slurm"), tmp_path, Sbatch(said))
+    with pytest.raises(Unsure):
+        submitted(engine)
+    assert engine.find(["k"], time.time()) == {"k": "1"}
+
+
+def test_a_job_whose_answer_was_lost_runs_once(address: str, plan: Plan, store: Store) -> None:
+    """Through the store: the job is not FAILED, and who looks for it has it under its number."""
+    Scheduler.said = [(500, slurm_error(5004, "Socket timed out on send/recv operation"))]
+    with pytest.raises(Unsure, match="supercloud wait 1 finds out"):
+        api.submit(job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
+    assert not reconcile(store)
+    assert (store.get(1).ref, store.get(1).state, len(Scheduler.jobs)) == ("1", State.QUEUED, 1)
+
+
+# -- Kubernetes --------------------------------------------------------------------------------------------------------
+
+ODD: list[tuple[int, Any]] = [
+    (500, status(500, "InternalError", "etcdserver: request timed out")),
+    (504, status(504, "Timeout", "Timeout: request did not complete within requested timeout")),
+    (502, b"<html>"), (500, b""), (500, b"[]"), (500, status(500, "", "conversion webhook for jobsets failed")),
+    (201, {}), (201, {"metadata": None}), (201, {"metadata": {"name": "zz"}}), (201, {"metadata": {}}), (201, b"[]"),
+    (201, {"metadata": {"name": "zz", "creationTimestamp": "soon"}}), (200, b""), (201, {"items": []}),
+    (201, {"metadata": {"name": "zz", "creationTimestamp": "0001-01-01T00:00:00Z"}}),
+]  # fmt: skip
+
+
+@pytest.fixture
+def cluster(address: str, tmp_path: Path) -> KubernetesEngine:
+    return KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
+
+
+@pytest.mark.parametrize("said", ODD, ids=range(len(ODD)))
+def test_an_object_that_was_created_and_answered_badly_is_found(
+    cluster: KubernetesEngine, said: tuple[int, Any]
+) -> None:
+    Scheduler.said = [said]
+    with pytest.raises(Unsure):
+        submitted(cluster)
+    [ref] = cluster.find(["k"], time.time()).values()
+    assert ref and submitted(cluster) == ref and len(Scheduler.objects) == 1
+
+
+@pytest.mark.parametrize("first", [(200, NO_ANSWER), (503, b"busy")], ids=["broken", "busy"])
+@pytest.mark.parametrize("then", [
+    (403, status(403, "Forbidden", "exceeded quota: count/jobsets.jobset.x-k8s.io=1")), (400, b"x"), (500, b"x"),
+])  # fmt: skip
+def test_a_refusal_after_a_try_that_broke_says_nothing_about_that_try(
+    cluster: KubernetesEngine, first: tuple[int, Any], then: tuple[int, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def keep_then_refuse(handler: Scheduler) -> None:
+        Scheduler.refusing = bool(Scheduler.objects)
+        kept(handler)
+
+    kept = Scheduler.do_POST
+    monkeypatch.setattr(Scheduler, "do_POST", keep_then_refuse)
+    Scheduler.said = [first, then]
+    with pytest.raises(Unsure):
+        submitted(cluster)
+    assert cluster.find(["k"], time.time())["k"]
+
+
+@pytest.mark.parametrize("message", [
+    'Internal error occurred: failed calling webhook "mjobset.kb.io": no endpoints available for service',
+    'admission webhook "mjobset.kb.io" denied the request: it cannot be decoded',
+])  # fmt: skip
+def test_what_a_webhook_kept_from_being_stored_is_a_refusal(cluster: KubernetesEngine, message: str) -> None:
+    Scheduler.refusing, Scheduler.said = True, [(500, status(500, "InternalError", message))]
+    with pytest.raises(EngineError, match="refused the job.*webhook") as caught:
+        submitted(cluster)
+    assert not isinstance(caught.value, Unsure)
+
+
+def fail_posts(monkeypatch: pytest.MonkeyPatch, answers: dict[str, tuple[int, Any]]) -> None:
+    """Answer so in place of creating the objects whose names end so."""
+
+    def send(engine_send: Callable[..., tuple[int, bytes]]) -> Callable[..., tuple[int, bytes]]:
+        def sent(pools: Any, method: str, url: str, body: bytes | None, headers: Any) -> tuple[int, bytes]:
+            name = json.loads(body)["metadata"]["name"] if method == "POST" and body else ""
+            for ending, (code, said) in answers.items():
+                if name.endswith(ending):
+                    return code, json.dumps(said).encode()
+            return engine_send(pools, method, url, body, headers)
+
+        return sent
+
+    monkeypatch.setattr(connection, "send", send(connection.send))
+
+
+@pytest.mark.parametrize("refused", ["-0", "-1", "-2"])
+def test_of_an_array_that_is_refused_nothing_is_left(cluster: KubernetesEngine, monkeypatch: pytest.MonkeyPatch,
+                                                     refused: str) -> None:  # fmt: skip
+    fail_posts(monkeypatch, {refused: (403, status(403, "Forbidden", "exceeded quota"))})
+    with pytest.raises(EngineError, match="exceeded quota") as caught:
+        submitted(cluster, array=3)
+    assert not isinstance(caught.value, Unsure) and not Scheduler.objects
+
+
+def test_the_last_object_of_an_array_is_there_only_with_all_others(
+    cluster: KubernetesEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as broken:
+        fail_posts(broken, {"-0": (403, status(403, "Forbidden", "no")), "-1": (500, status(500, "", "timed out"))})
+        with pytest.raises(Unsure, match="timed out"):
+            submitted(cluster, array=4)
+    assert cluster.find(["k"], time.time()) == {"k": None}
+    ref = submitted(cluster, array=4)
+    assert len(Scheduler.objects) == 4 and cluster.find(["k"], time.time()) == {"k": ref}
+
+
+# -- this machine ------------------------------------------------------------------------------------------------------
+
+
+def test_a_job_in_the_queue_of_this_machine_is_not_refused_where_no_agent_can_be_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = local.LocalEngine(Connection(engine="local"), tmp_path)
+
+    def no_process(*_: Any) -> None:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(local, "wake", no_process)
+    with pytest.raises(Unsure, match="temporarily unavailable"):
+        engine.submit(engine.prepare(job(image=None), AT, "k"))
+    assert engine.find(["k"], 0.0) == {"k": "1"}
+
+
+# -- where the token goes ----------------------------------------------------------------------------------------------
+
+
+def test_the_token_of_a_kubeconfig_goes_over_no_plain_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
+    write_kubeconfig(tmp_path / "kubeconfig", "http://192.0.2.1:8080")
+    engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
+    for ask in (engine.check_reach, engine.nodes, lambda: submitted(engine)):
+        with pytest.raises(EngineError, match="http://192.0.2.1:8080: plain http, over which no token is sent.*https"):
+            ask()
+
+
+def test_a_proxy_of_the_environment_is_not_used(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At an address where nobody answers: the stand-in would take the request as a proxy does."""
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.setenv(name, address)
+    write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1")
+    engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
+    with pytest.raises(EngineError, match="not reached.*proxy of the environment is not used.*proxy-url"):
+        engine.nodes()
+    assert not Scheduler.seen
+
+
+@pytest.mark.parametrize("named", ["kubeconfig", "SUPERCLOUD_PROXY"])
+def test_a_proxy_that_is_asked_for_is_used_but_sees_no_token(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    asked = {"proxy-url": address} if named == "kubeconfig" else {}
+    if not asked:
+        monkeypatch.setenv("SUPERCLOUD_PROXY", address)
+    write_kubeconfig(tmp_path / "kubeconfig", "https://cluster.example", **asked)
+    with pytest.raises(EngineError, match="Tunnel connection failed: 501"):  # what the stand-in says to CONNECT
+        KubernetesEngine(Connection(engine="kubernetes"), tmp_path).nodes()
+    write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1", **asked)
+    with pytest.raises(EngineError, match="plain http through a proxy, over which no token is sent"):
+        KubernetesEngine(Connection(engine="kubernetes"), tmp_path).nodes()
+    assert not Scheduler.seen
