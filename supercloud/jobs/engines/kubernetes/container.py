@@ -41,7 +41,8 @@ _ONE = """\
 export RANK="$NODE_RANK" JAX_PROCESS_ID="$NODE_RANK" LOCAL_RANK=0
 exec "$@"
 """
-# several tasks in one pod; when one fails the others are ended
+# several tasks in one pod; when one fails the others are ended. A signal that comes to a child which the shell has just
+# forked is lost with the trap that the child inherits: what is left after a second is killed.
 _SEVERAL = """\
 pids=
 trap 'kill $pids 2>/dev/null' TERM
@@ -62,6 +63,8 @@ while [ -n "$pids" ]; do
         wait "$pid" || code=$?
         if [ "$code" -ne 0 ]; then
             kill $pids 2>/dev/null
+            sleep 1
+            kill -9 $pids 2>/dev/null
             exit "$code"
         fi
     done
