@@ -115,6 +115,10 @@ def test_instances_are_listed_as_the_scaler_reads_them(tmp_path: Path, name: str
     code, lines = provider.run("cloud_instances g")
     assert (code, lines) == (0, "i-1 10.0.0.1\ni-2 -\n")
     assert provider.run("cloud_domains g")[1].splitlines()[0] == f"i-1 {domain}"
+    if name != "azure":  # its domains are its groups
+        provider.fake("aws", "exit 254")
+        provider.fake("gcloud", "exit 1")
+        assert provider.run("cloud_domains g")[0] != 0, "a cloud that does not answer is not one without domains"
     (tmp_path / "scaler").mkdir()
     scaler = Scaler(tmp_path / "scaler")
     scaler.group("train-spot", 2, *lines.splitlines())

@@ -70,7 +70,8 @@ cloud_instances() {
 }
 cloud_domains() { # machines of an UltraServer share the identifier of its capacity block (EC2 API, InstanceTopology)
     local ids
-    ids=$(cloud_instances "$1" | cut -d' ' -f1) && [ -n "$ids" ] || return 0
+    ids=$(cloud_instances "$1" | cut -d' ' -f1) || return 1
+    [ -n "$ids" ] || return 0
     # 100 at a time is what the service takes
     xargs -n 100 aws ec2 describe-instance-topology --region "$REGION" --output text \
         --query 'Instances[?CapacityBlockId].[InstanceId,CapacityBlockId]' --instance-ids <<<"$ids" | tr '\t' ' '

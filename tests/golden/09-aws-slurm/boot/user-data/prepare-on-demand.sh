@@ -36,7 +36,7 @@ STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
 USERS='@{role_users}'
 TENANTS='yes'
-DIGEST=f3039d156a254e4d5ac559471bcffe40c62fd56d54376266d9814be1777cbe52
+DIGEST=bf135e08a133e1de57dd766807e4a448cb2cea8ae464674f84f0048f2008cf06
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
@@ -111,7 +111,8 @@ cloud_instances() {
 }
 cloud_domains() { # machines of an UltraServer share the identifier of its capacity block (EC2 API, InstanceTopology)
     local ids
-    ids=$(cloud_instances "$1" | cut -d' ' -f1) && [ -n "$ids" ] || return 0
+    ids=$(cloud_instances "$1" | cut -d' ' -f1) || return 1
+    [ -n "$ids" ] || return 0
     # 100 at a time is what the service takes
     xargs -n 100 aws ec2 describe-instance-topology --region "$REGION" --output text \
         --query 'Instances[?CapacityBlockId].[InstanceId,CapacityBlockId]' --instance-ids <<<"$ids" | tr '\t' ' '

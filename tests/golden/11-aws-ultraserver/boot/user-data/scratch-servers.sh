@@ -38,7 +38,7 @@ FILE_SYSTEM='default'
 SERVERS='8'
 INSTALL_SOURCE='s3://example-software/weka/install.sh'
 INSTALL_TOKEN='weka/get-token'
-DIGEST=b8e49edfdaefd4c25c0d09c11ff1833af055decacfcced1e9a386b2794662fbf
+DIGEST=6ff6fbb8ce1b92aa905dfeb05701a6ed9d33c6470b90f447f098fdabc92c0ca1
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
@@ -113,7 +113,8 @@ cloud_instances() {
 }
 cloud_domains() { # machines of an UltraServer share the identifier of its capacity block (EC2 API, InstanceTopology)
     local ids
-    ids=$(cloud_instances "$1" | cut -d' ' -f1) && [ -n "$ids" ] || return 0
+    ids=$(cloud_instances "$1" | cut -d' ' -f1) || return 1
+    [ -n "$ids" ] || return 0
     # 100 at a time is what the service takes
     xargs -n 100 aws ec2 describe-instance-topology --region "$REGION" --output text \
         --query 'Instances[?CapacityBlockId].[InstanceId,CapacityBlockId]' --instance-ids <<<"$ids" | tr '\t' ' '
