@@ -244,7 +244,7 @@ def test_a_user_has_rights_in_the_own_namespace_only(lab: Lab) -> None:
 
 def _may(lab: Lab, user: str, verb: str, group: str, resource: str, namespace: str) -> bool:
     asked = {"verb": verb, "group": group, "resource": resource, "namespace": namespace}
-    answer = lab.api.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", {
+    answer = lab.api.review("/apis/authorization.k8s.io/v1/subjectaccessreviews", {
         "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
         "spec": {"user": user, "resourceAttributes": asked},
     })  # fmt: skip

@@ -24,9 +24,10 @@ Json = dict[str, Any]
 
 _PAGE = 500  # objects in one answer, what kubectl takes too
 _CONNECTIONS = 16
-# What an API server writes where a webhook kept an object from being stored, whatever the HTTP status:
-# pkg/admission/plugin/webhook/errors and pkg/util/webhook of https://github.com/kubernetes/apiserver
-_BEFORE_STORED = ('failed calling webhook "', 'admission webhook "')
+# What an API server writes where a webhook, or its own reading of an object that is applied, kept it from being stored,
+# whatever the HTTP status: pkg/admission/plugin/webhook/errors, pkg/util/webhook and
+# pkg/endpoints/handlers/fieldmanager of https://github.com/kubernetes/apiserver
+_BEFORE_STORED = ('failed calling webhook "', 'admission webhook "', "failed to create typed patch object")
 
 
 class Refusal(EngineError):
@@ -144,6 +145,10 @@ class Api:
         Raises :class:`Unsure` where the answer is not the object: it may be there nevertheless.
         """
         return self._json("POST", path, {"fieldValidation": "Strict"} | query, body, shape=shapes.CREATED)
+
+    def review(self, path: str, body: Json) -> Json:
+        """What the server answers to an object that it does not keep, such as a SubjectAccessReview."""
+        return self._json("POST", path, {}, body)
 
     def patch(self, path: str, body: Json, kind: str = "application/merge-patch+json", **query: str | int) -> Json:
         """Change an object."""
