@@ -14,6 +14,7 @@ from supercloud.errors import Finding
 from supercloud.jobs.placed import Refusal
 from supercloud.jobs.placement import why_not
 from supercloud.plan.checks.storage_networks import storage_in_band, storage_unwired
+from supercloud.plan.kubernetes.labels import pool_labels
 from supercloud.plan.model import Plan
 from supercloud.plan.storage.clients import routed_pools
 from supercloud.spec import JobSpec
@@ -143,14 +144,32 @@ def test_what_is_rendered_leaves_pools_out_that_do_not_reach_a_store() -> None:
     assert "Clients: `a-[0001-0012]`, `c-[0001-0004]`." in page and "Clients: `a-[0001-0012]`." in page
 
 
+KUBERNETES = {"kind": "kubernetes", "version": "1.34"}
+
+
+def volumes_of(plan: Plan, kind: str = "PersistentVolume") -> list[Any]:
+    made = yaml.safe_load_all(render(plan, "kubernetes").files["storage/volumes.yaml"].text)
+    return [item for item in made if item["kind"] == kind]
+
+
 def test_pods_with_a_volume_stay_off_nodes_that_do_not_mount_it() -> None:
-    plan = mixed(store(), scheduler={"kind": "kubernetes", "version": "1.34"})
-    made = render(plan, "kubernetes").files["storage/volumes.yaml"].text
-    (volume,) = (item for item in yaml.safe_load_all(made) if item["kind"] == "PersistentVolume")
+    plan = mixed(store(), store("object", name="bucket", mount=None), scheduler=KUBERNETES)
+    (volume,) = volumes_of(plan)
     (term,) = volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
-    assert term["matchExpressions"] == [{"key": "supercloud.dev/pool", "operator": "In", "values": ["a"]}]
-    everywhere = mixed(store(fabric="in-band"), scheduler={"kind": "kubernetes", "version": "1.34"})
-    assert "nodeAffinity" not in render(everywhere, "kubernetes").files["storage/volumes.yaml"].text
+    assert term["matchExpressions"] == [{"key": "mounts.supercloud.dev/scratch", "operator": "In", "values": ["true"]}]
+    given = {pool.name: pool_labels(plan, pool) for pool in plan.pools}
+    mounts = {name: {key: value for key, value in labels.items() if key.startswith("mounts.")}
+              for name, labels in given.items()}  # fmt: skip
+    # one that does not mount it has a value too: the job that labels nodes removes no label
+    assert mounts == {"a": {"mounts.supercloud.dev/scratch": "true"}, "c": {"mounts.supercloud.dev/scratch": "false"}}
+
+
+def test_volumes_stay_as_they_are_when_other_pools_reach_their_store() -> None:
+    """The API server refuses a change of nodeAffinity in a PersistentVolume."""
+    more = NODES | {"name": "b", "nodes": 4}
+    plans = [mixed(store(), scheduler=KUBERNETES), site(store(), pools=[NODES, LOGIN, more], scheduler=KUBERNETES),
+             site(store(), scheduler=KUBERNETES), mixed(store(fabric="in-band"), scheduler=KUBERNETES)]  # fmt: skip
+    assert all(volumes_of(plan) == volumes_of(plans[0]) for plan in plans)
 
 
 @pytest.mark.parametrize(
