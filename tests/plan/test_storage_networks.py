@@ -172,6 +172,12 @@ def test_volumes_stay_as_they_are_when_other_pools_reach_their_store() -> None:
     assert all(volumes_of(plan) == volumes_of(plans[0]) for plan in plans)
 
 
+def test_claims_of_a_store_may_grow_with_it() -> None:
+    """Of a class that allows no expansion, the API server refuses a claim that asks for more."""
+    plan = mixed(store(), scheduler=KUBERNETES)
+    assert [item["allowVolumeExpansion"] for item in volumes_of(plan, "StorageClass")] == [True]
+
+
 @pytest.mark.parametrize(
     "scheduler", [{"kind": "slurm", "version": "25.11"}, {"kind": "kubernetes", "version": "1.34"}]
 )

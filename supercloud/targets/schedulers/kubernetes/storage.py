@@ -31,8 +31,9 @@ def objects(plan: Plan) -> Iterator[Object]:
     if plan.site.kind != "onprem":
         return
     for item in mounted(plan):
+        # expansion: without it the API server lets no claim grow with the store
         yield obj("storage.k8s.io/v1", "StorageClass", claim_of(item.name), provisioner="kubernetes.io/no-provisioner",
-                  reclaimPolicy="Retain", volumeBindingMode="Immediate")  # fmt: skip
+                  reclaimPolicy="Retain", volumeBindingMode="Immediate", allowVolumeExpansion=True)  # fmt: skip
         if driver := facts_of(plan).volumes.get(item.kind):
             parameters = {key: value.format(storage=item.name) for key, value in driver.parameters.items()}
             yield obj("storage.k8s.io/v1", "StorageClass", f"{claim_of(item.name)}-on-demand",
