@@ -230,8 +230,9 @@ def divided(catalog: Catalog, *stores: dict[str, Any], others: int = 300) -> Pla
 
 SIZED: list[dict[str, Any]] = [
     {"kind": "lustre", "tier": "best", "capacity": "1 PiB", "servers": {"machine": "flash-24", "throughput": GIVES}},
-    {"kind": "weka", "capacity": "1 PiB", "servers": {"machine": "flash-24", "throughput": GIVES}},
-]
+    {"kind": "weka", "capacity": "1 PiB",
+     "servers": {"machine": "flash-24", "throughput": {"read": "5 GB/s", "write": "4 GB/s"}}},
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("store", SIZED, ids=["tier", "floor"])
