@@ -11,6 +11,7 @@ from plan.test_resolve import planned
 
 from supercloud.catalog import Catalog
 from supercloud.errors import Finding
+from supercloud.jobs.mounted import named_stores
 from supercloud.jobs.placed import Refusal
 from supercloud.jobs.placement import why_not
 from supercloud.plan.checks.storage_networks import storage_in_band, storage_unwired
@@ -182,8 +183,17 @@ def test_claims_of_a_store_may_grow_with_it() -> None:
     "scheduler", [{"kind": "slurm", "version": "25.11"}, {"kind": "kubernetes", "version": "1.34"}]
 )
 @pytest.mark.parametrize("uses", [{"workdir": "/scratch/run"}, {"place": {"data": ["scratch"]}},
-                                  {"checkpoint": {"path": "/scratch/saved"}}])  # fmt: skip
+                                  {"checkpoint": {"path": "/scratch/saved"}},
+                                  {"image": "//home/../scratch/x.sif"}, {"image": "docker-archive:///scratch/x.tar"},
+                                  {"image": "../scratch/x.sqsh", "workdir": "/home"}])  # fmt: skip
 def test_jobs_are_not_placed_where_their_files_are_not_mounted(scheduler: dict[str, Any], uses: dict[str, Any]) -> None:
     job = {"name": "job", "command": ["true"], "nodes": 2}
     refused = why_not(JobSpec.model_validate(job | uses), mixed(store(), scheduler=scheduler), Catalog.default())["c"]
     assert isinstance(refused, Refusal) and "scratch is not mounted at /scratch in c" in refused.reason
+
+
+@pytest.mark.parametrize("image", ["scratch/x:1", "docker://scratch/x", "nvcr.io/scratch/x:1", "/scratch2/x.sif",
+                                   "./scratch/x.sif"])  # fmt: skip
+def test_jobs_whose_image_is_elsewhere_are_placed_anywhere(image: str) -> None:
+    job = JobSpec.model_validate({"name": "job", "command": ["true"], "nodes": 2, "image": image})
+    assert not named_stores(job, mixed(store()))
