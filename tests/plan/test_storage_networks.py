@@ -173,6 +173,19 @@ def test_volumes_stay_as_they_are_when_other_pools_reach_their_store() -> None:
     assert all(volumes_of(plan) == volumes_of(plans[0]) for plan in plans)
 
 
+def test_drivers_of_volumes_on_demand_run_where_their_store_is_mounted() -> None:
+    """They report no topology that names the store, so the pods that use such volumes have to ask for its nodes."""
+    stores = [store("weka", name="fast", mount="/fast"), store("storage-scale", name="deep", mount="/deep")]
+    files = render(mixed(*stores, scheduler=KUBERNETES), "kubernetes").files
+    values = yaml.safe_load(files["charts/csi-wekafs.yaml"].text)
+    assert values["nodeSelector"] == {"mounts.supercloud.dev/fast": "true"}
+    assert {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"} in values["nodePluginTolerations"]
+    page = files["INSTALL.md"].text
+    assert all(f'with the label `mounts.supercloud.dev/{name}: "true"`' in page for name in ("fast", "deep"))
+    everywhere = render(site(*stores, scheduler=KUBERNETES), "kubernetes").files["INSTALL.md"].text
+    assert "Not all nodes mount" not in everywhere and "fast-on-demand" in everywhere
+
+
 def test_claims_of_a_store_may_grow_with_it() -> None:
     """Of a class that allows no expansion, the API server refuses a claim that asks for more."""
     plan = mixed(store(), scheduler=KUBERNETES)

@@ -12,11 +12,12 @@ from typing import Any
 from ....plan.kubernetes.labels import is_mounted
 from ....plan.kubernetes.names import claim_of, mount_label, namespace_of
 from ....plan.model import Plan, StoragePlan
+from ....plan.storage.clients import unreached_pools
 from ....primitives.quantity import Size
 from .given import facts_of, tenant_names
 from .manifest import Object, obj
 
-__all__ = ["mounted", "objects"]
+__all__ = ["mounted", "objects", "partly_mounted"]
 
 _FALLBACK = Size("1 TiB")
 
@@ -24,6 +25,12 @@ _FALLBACK = Size("1 TiB")
 def mounted(plan: Plan) -> list[StoragePlan]:
     """What nodes see as a directory."""
     return [item for item in plan.storage if is_mounted(item)]
+
+
+def partly_mounted(plan: Plan) -> dict[str, str]:
+    """File systems that some nodes do not mount -> the label of those that do."""
+    return {item.name: mount_label(item.name) for index, item in enumerate(plan.storage)
+            if is_mounted(item) and unreached_pools(plan, index)}  # fmt: skip
 
 
 def objects(plan: Plan) -> Iterator[Object]:
