@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import posixpath
+from collections.abc import Iterator
+
 from ..plan.model import Plan, PoolPlan
+from ..plan.mounts import clean_mount
 from ..plan.storage.clients import client_pools, is_client
 from ..spec import JobSpec
 from .feasibility import Refused
@@ -12,13 +16,28 @@ __all__ = ["check_mounts", "named_stores"]
 
 def named_stores(job: JobSpec, plan: Plan) -> list[int]:
     """Places in the plan of the file systems that the job names, or whose mount its paths lie in."""
-    paths = [path for path in (job.workdir, job.checkpoint.path if job.checkpoint else None) if path]
+    paths = list(_list_paths(job))
     found = []
     for index, storage in enumerate(plan.storage):
         under = storage.mount.rstrip("/") + "/" if storage.mount else None
         if under and (storage.name in job.place.data or any(f"{path}/".startswith(under) for path in paths)):
             found.append(index)
     return found
+
+
+def _list_paths(job: JobSpec) -> Iterator[str]:
+    """Absolute paths of the job's files: its folder, its checkpoints, and its image where that is a file."""
+    for path in (job.workdir, job.checkpoint.path if job.checkpoint else None, _image_file(job)):
+        if path:
+            yield path
+
+
+def _image_file(job: JobSpec) -> str | None:
+    """The absolute path of an image that is a file or a folder; None of one in a registry, and where nobody knows."""
+    _, separator, path = (job.image or "").rpartition("://")  # docker-archive:///images/one.tar is a file
+    if not separator and path.startswith(".") and job.workdir:
+        path = posixpath.join(job.workdir, path)
+    return clean_mount(posixpath.normpath(path)) if path.startswith("/") else None
 
 
 def check_mounts(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:

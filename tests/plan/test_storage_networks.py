@@ -11,9 +11,11 @@ from plan.test_resolve import planned
 
 from supercloud.catalog import Catalog
 from supercloud.errors import Finding
+from supercloud.jobs.mounted import named_stores
 from supercloud.jobs.placed import Refusal
 from supercloud.jobs.placement import why_not
 from supercloud.plan.checks.storage_networks import storage_in_band, storage_unwired
+from supercloud.plan.kubernetes.labels import pool_labels
 from supercloud.plan.model import Plan
 from supercloud.plan.storage.clients import routed_pools
 from supercloud.spec import JobSpec
@@ -143,22 +145,71 @@ def test_what_is_rendered_leaves_pools_out_that_do_not_reach_a_store() -> None:
     assert "Clients: `a-[0001-0012]`, `c-[0001-0004]`." in page and "Clients: `a-[0001-0012]`." in page
 
 
+KUBERNETES = {"kind": "kubernetes", "version": "1.34"}
+
+
+def volumes_of(plan: Plan, kind: str = "PersistentVolume") -> list[Any]:
+    made = yaml.safe_load_all(render(plan, "kubernetes").files["storage/volumes.yaml"].text)
+    return [item for item in made if item["kind"] == kind]
+
+
 def test_pods_with_a_volume_stay_off_nodes_that_do_not_mount_it() -> None:
-    plan = mixed(store(), scheduler={"kind": "kubernetes", "version": "1.34"})
-    made = render(plan, "kubernetes").files["storage/volumes.yaml"].text
-    (volume,) = (item for item in yaml.safe_load_all(made) if item["kind"] == "PersistentVolume")
+    plan = mixed(store(), store("object", name="bucket", mount=None), scheduler=KUBERNETES)
+    (volume,) = volumes_of(plan)
     (term,) = volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
-    assert term["matchExpressions"] == [{"key": "supercloud.dev/pool", "operator": "In", "values": ["a"]}]
-    everywhere = mixed(store(fabric="in-band"), scheduler={"kind": "kubernetes", "version": "1.34"})
-    assert "nodeAffinity" not in render(everywhere, "kubernetes").files["storage/volumes.yaml"].text
+    assert term["matchExpressions"] == [{"key": "mounts.supercloud.dev/scratch", "operator": "In", "values": ["true"]}]
+    given = {pool.name: pool_labels(plan, pool) for pool in plan.pools}
+    mounts = {name: {key: value for key, value in labels.items() if key.startswith("mounts.")}
+              for name, labels in given.items()}  # fmt: skip
+    # one that does not mount it has a value too: the job that labels nodes removes no label
+    assert mounts == {"a": {"mounts.supercloud.dev/scratch": "true"}, "c": {"mounts.supercloud.dev/scratch": "false"}}
+
+
+def test_volumes_stay_as_they_are_when_other_pools_reach_their_store() -> None:
+    """The API server refuses a change of nodeAffinity in a PersistentVolume."""
+    more = NODES | {"name": "b", "nodes": 4}
+    plans = [mixed(store(), scheduler=KUBERNETES), site(store(), pools=[NODES, LOGIN, more], scheduler=KUBERNETES),
+             site(store(), scheduler=KUBERNETES), mixed(store(fabric="in-band"), scheduler=KUBERNETES)]  # fmt: skip
+    assert all(volumes_of(plan) == volumes_of(plans[0]) for plan in plans)
+
+
+def test_drivers_of_volumes_on_demand_run_where_their_store_is_mounted() -> None:
+    """They report no topology that names the store, so the pods that use such volumes have to ask for its nodes."""
+    stores = [store("weka", name="fast", mount="/fast"), store("storage-scale", name="deep", mount="/deep")]
+    files = render(mixed(*stores, scheduler=KUBERNETES), "kubernetes").files
+    values = yaml.safe_load(files["charts/csi-wekafs.yaml"].text)
+    assert values["nodeSelector"] == {"mounts.supercloud.dev/fast": "true"}
+    assert {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"} in values["nodePluginTolerations"]
+    script = files["install.sh"].text  # which waits for the driver's pods
+    assert 0 < script.index("-k nodes\n") < script.index("csi-wekafs")
+    page = files["INSTALL.md"].text
+    assert all(f'with the label `mounts.supercloud.dev/{name}: "true"`' in page for name in ("fast", "deep"))
+    everywhere = render(site(*stores, scheduler=KUBERNETES), "kubernetes").files
+    assert yaml.safe_load(everywhere["charts/csi-wekafs.yaml"].text)["nodeSelector"] == {}
+    assert "Not all nodes mount" not in everywhere["INSTALL.md"].text
+
+
+def test_claims_of_a_store_may_grow_with_it() -> None:
+    """Of a class that allows no expansion, the API server refuses a claim that asks for more."""
+    plan = mixed(store(), scheduler=KUBERNETES)
+    assert [item["allowVolumeExpansion"] for item in volumes_of(plan, "StorageClass")] == [True]
 
 
 @pytest.mark.parametrize(
     "scheduler", [{"kind": "slurm", "version": "25.11"}, {"kind": "kubernetes", "version": "1.34"}]
 )
 @pytest.mark.parametrize("uses", [{"workdir": "/scratch/run"}, {"place": {"data": ["scratch"]}},
-                                  {"checkpoint": {"path": "/scratch/saved"}}])  # fmt: skip
+                                  {"checkpoint": {"path": "/scratch/saved"}},
+                                  {"image": "//home/../scratch/x.sif"}, {"image": "docker-archive:///scratch/x.tar"},
+                                  {"image": "../scratch/x.sqsh", "workdir": "/home"}])  # fmt: skip
 def test_jobs_are_not_placed_where_their_files_are_not_mounted(scheduler: dict[str, Any], uses: dict[str, Any]) -> None:
     job = {"name": "job", "command": ["true"], "nodes": 2}
     refused = why_not(JobSpec.model_validate(job | uses), mixed(store(), scheduler=scheduler), Catalog.default())["c"]
     assert isinstance(refused, Refusal) and "scratch is not mounted at /scratch in c" in refused.reason
+
+
+@pytest.mark.parametrize("image", ["scratch/x:1", "docker://scratch/x", "nvcr.io/scratch/x:1", "/scratch2/x.sif",
+                                   "./scratch/x.sif"])  # fmt: skip
+def test_jobs_whose_image_is_elsewhere_are_placed_anywhere(image: str) -> None:
+    job = JobSpec.model_validate({"name": "job", "command": ["true"], "nodes": 2, "image": image})
+    assert not named_stores(job, mixed(store()))

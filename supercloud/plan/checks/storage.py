@@ -11,8 +11,9 @@ from typing import cast
 from ...catalog import Catalog
 from ...errors import Finding
 from ...primitives.quantity import Rate, Size
-from ..model import Plan
+from ..model import Plan, PoolPlan
 from ..mounts import clean_mount, is_reserved
+from ..storage.clients import client_pools, is_client
 from ..storage.model import Design, LustreDesign
 from ..storage.products import PARALLEL, lowest_rates, tier_names
 from . import storage_servers as on_servers
@@ -56,37 +57,55 @@ def storage_mount_reserved(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def storage_throughput_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A file system for accelerators without any throughput asked for."""
-    tiers = " or ".join(tier_names(plan.pools, catalog))
-    by_tier = f"tier: {tiers}, or " if tiers else ""
     for index, item in enumerate(plan.storage):
+        clients = client_pools(plan, index)
+        fed = any(pool.accelerators for pool in clients)
         refused = plan.spec.storage[index].tier is not None  # a tier without rates is an error of its own
-        if item.kind != "object" and item.read is None and item.write is None and plan.accelerators and not refused:
+        if item.kind != "object" and item.read is None and item.write is None and fed and not refused:
+            tiers = " or ".join(tier_names(clients, catalog))
             yield Finding(
                 "storage-throughput-unknown",
                 "note",
                 f"storage[{index}]",
                 f"{item.name} says nothing of throughput",
-                f"set {by_tier}throughput: {{read: …, write: …}}",
+                f"set {f'tier: {tiers}, or ' if tiers else ''}throughput: {{read: …, write: …}}",
             )
 
 
 def storage_throughput_low(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """File systems that give the accelerators less than the lowest tier of the reference architecture."""
-    feeding = [(index, item) for index, item in enumerate(plan.storage) if item.kind in PARALLEL]
-    wants = dict(zip(("read", "write"), lowest_rates(plan.pools, catalog), strict=True)) if feeding else {}
-    lowest = next(iter(tier_names(plan.pools, catalog)), "")
-    for side, wanted in wants.items():
-        given = [cast(Rate, rate) for _, item in feeding if (rate := getattr(item, side)) is not None]
-        total = sum(given, Rate(0, "b/s"))
-        if wanted and given and total < wanted:
-            yield Finding(
-                "storage-throughput-low",
-                "warning",
-                f"storage[{feeding[0][0]}]",
-                f"{plan.accelerators} accelerators are given {total.bytes_text} to {side}, "
-                f"{(wanted - total).bytes_text} less than the {wanted.bytes_text} of the lowest tier ({lowest})",
-                f"ask for {wanted.bytes_text}, or set tier: {lowest}",
-            )
+    """File systems that give the accelerators of their clients less than the lowest tier of the reference
+    architecture."""
+    for stores, pools in _list_feeding(plan):
+        wants = dict(zip(("read", "write"), lowest_rates(pools, catalog), strict=True))
+        lowest = next(iter(tier_names(pools, catalog)), "")
+        accelerators = sum(pool.accelerators for pool in pools)
+        where = "" if len(pools) == len(plan.pools) else f" of {', '.join(pool.name for pool in pools)}"
+        for side, wanted in wants.items():
+            rates = (getattr(plan.storage[index], side) for index in stores)
+            given = [cast(Rate, rate) for rate in rates if rate is not None]
+            total = sum(given, Rate(0, "b/s"))
+            if wanted and given and total < wanted:
+                yield Finding(
+                    "storage-throughput-low",
+                    "warning",
+                    f"storage[{stores[0]}]",
+                    f"{accelerators} accelerators{where} are given {total.bytes_text} to {side}, "
+                    f"{(wanted - total).bytes_text} less than the {wanted.bytes_text} of the lowest tier ({lowest})",
+                    f"ask for {wanted.bytes_text}, or set tier: {lowest}",
+                )
+
+
+def _list_feeding(plan: Plan) -> list[tuple[list[int], tuple[PoolPlan, ...]]]:
+    """Parallel file systems with the pools that are fed by these alone: those of each pool, and those that are
+    connected by pools which they have in common."""
+    feeding = [index for index, item in enumerate(plan.storage) if item.kind in PARALLEL]
+    fed = {pool.name: frozenset(index for index in feeding if is_client(plan, index, pool)) for pool in plan.pools}
+    connected: list[frozenset[int]] = []
+    for stores in fed.values():
+        apart = [item for item in connected if not item & stores]
+        connected = [*apart, stores.union(*(item for item in connected if item & stores))]
+    return [(sorted(stores), tuple(pool for pool in plan.pools if fed[pool.name] and fed[pool.name] <= stores))
+            for stores in dict.fromkeys([*connected, *fed.values()]) if stores]  # fmt: skip
 
 
 def storage_servers(plan: Plan, catalog: Catalog) -> Iterator[Finding]:

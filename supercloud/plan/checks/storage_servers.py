@@ -10,6 +10,7 @@ from ...catalog import Catalog, StorageProduct
 from ...errors import Finding
 from ...primitives.quantity import Quantity, Rate, Size
 from ..model import Plan, StoragePlan
+from ..storage.clients import client_pools
 from ..storage.model import Design, LustreDesign, WekaDesign
 
 __all__ = ["CHECKS", "designed", "size_text"]
@@ -37,7 +38,8 @@ def storage_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """More targets or clients than the product takes, or a target larger than there can be."""
     for index, item, design in designed(plan):
         product = _product(item, plan, index, catalog)
-        rows: list[tuple[str, float, float | None, str]] = [("clients", plan.nodes, product.max_clients, "split it")]
+        clients = sum(pool.nodes for pool in client_pools(plan, index))
+        rows: list[tuple[str, float, float | None, str]] = [("clients", clients, product.max_clients, "split it")]
         if isinstance(design, LustreDesign):
             rows.append(("object targets", design.targets, product.max_targets, "take larger drives"))
             limit = product.target_limit

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ..model import Plan, PoolPlan
-from .names import ACCELERATOR, POOL
+from ..model import Plan, PoolPlan, StoragePlan
+from ..storage.clients import is_client
+from .names import ACCELERATOR, POOL, mount_label
 
-__all__ = ["FEATURE", "MACHINE", "pool_labels", "taints_of"]
+__all__ = ["FEATURE", "MACHINE", "is_mounted", "pool_labels", "taints_of"]
 
 MACHINE = "supercloud.dev/machine"
 """Node label: the catalog's name of its machine."""
@@ -26,7 +27,21 @@ def pool_labels(plan: Plan, pool: PoolPlan) -> dict[str, str]:
         if pool.slicing and pool.slicing.shards:
             labels["nvidia.com/device-plugin.config"] = pool.name
     declared = next(item for item in plan.spec.pools if item.name == pool.name)
-    return labels | {f"{FEATURE}{name}": "true" for name in sorted(declared.features)}
+    return labels | {f"{FEATURE}{name}": "true" for name in sorted(declared.features)} | _mount_labels(plan, pool)
+
+
+def _mount_labels(plan: Plan, pool: PoolPlan) -> dict[str, str]:
+    """Which file systems the nodes mount. One that they do not has a value too, as nothing removes a label from a node
+    whose pool no longer reaches it."""
+    if plan.site.kind != "onprem":
+        return {}
+    return {mount_label(item.name): str(is_client(plan, index, pool)).lower()
+            for index, item in enumerate(plan.storage) if is_mounted(item)}  # fmt: skip
+
+
+def is_mounted(storage: StoragePlan) -> bool:
+    """Whether nodes see it as a directory."""
+    return bool(storage.mount) and storage.kind != "object"
 
 
 def taints_of(plan: Plan, pool: PoolPlan) -> list[dict[str, str]]:

@@ -13,9 +13,9 @@ from ..model import Level, Locality, Plan, PoolPlan
 
 __all__ = ["ACCELERATOR", "CHANNEL", "DIGEST", "HOSTNAME", "JOB", "KEY", "MANAGED_BY", "NAME", "OBJECT", "POOL",
            "PRODUCT", "QUEUE", "SECRETS", "SPEC", "STARTS", "TASK", "TIME_LIMIT", "Topology", "attachment_of",
-           "channel_claim_of", "claim_of", "cluster_queue_of", "domain_of", "flavor_of", "level_label", "namespace_of",
-           "priority_class_of", "queue_of", "resource_of", "scheduling_class_of", "settings_of", "topology_of",
-           "whole_topology_of"]  # fmt: skip
+           "channel_claim_of", "claim_of", "cluster_queue_of", "domain_of", "flavor_of", "level_label", "mount_label",
+           "namespace_of", "priority_class_of", "queue_of", "resource_of", "scheduling_class_of", "settings_of",
+           "topology_of", "whole_topology_of"]  # fmt: skip
 
 POOL = "supercloud.dev/pool"
 """Node label: the name of its pool."""
@@ -26,6 +26,7 @@ HOSTNAME = "kubernetes.io/hostname"
 CHANNEL = "nvidia.com/imex-channel"
 """What quota calls the device by which pods share memory over a scale-up domain; a node has one."""
 _LEVEL = "topology.supercloud.dev/"
+_MOUNT = "mounts.supercloud.dev/"
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
 PRODUCT = "supercloud"
@@ -71,6 +72,11 @@ class Topology:
 def level_label(level: str) -> str:
     """Node label that says which group of a level (scale-up, leaf-set, su, pod …) a node lies in."""
     return f"{_LEVEL}{level}"
+
+
+def mount_label(storage: str) -> str:
+    """Node label that says, by "true" or "false", whether a node of a site of our own mounts a file system."""
+    return f"{_MOUNT}{storage}"
 
 
 def namespace_of(tenant: str | None) -> str:

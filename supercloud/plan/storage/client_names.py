@@ -10,16 +10,17 @@ from collections.abc import Iterator
 
 from ..model import FabricPlan, Plan
 
-__all__ = ["client_suffix", "named_clients"]
+__all__ = ["NAMED_KINDS", "client_suffix", "named_clients"]
 
-_KINDS = ("storage-scale",)
+NAMED_KINDS = ("storage-scale",)
+"""Products that know clients by such names."""
 
 
 def client_suffix(plan: Plan, index: int) -> str:
     """What a client's name has after its own for the store at ``index``; nothing where its ordinary name is used."""
     store = plan.storage[index]
     served = plan.networks.served(store.fabric) if plan.networks and store.fabric else ()
-    return f"-{store.fabric}" if served and store.kind in _KINDS else ""
+    return f"-{store.fabric}" if served and store.kind in NAMED_KINDS else ""
 
 
 def named_clients(plan: Plan) -> Iterator[tuple[str, str]]:

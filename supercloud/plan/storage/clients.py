@@ -1,15 +1,18 @@
-"""Which pools are clients of a store: those that are on the network of its servers, or reach it through routers."""
+"""Which pools are clients of a store: those that are on the network of its servers, or reach it through routers.
+
+It follows from what is declared alone, as the servers of a store are counted before any network is built.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ...spec import Fabric
-from ..fabric.roles import client_fabric, role_of
-from ..model import FabricPlan, Plan, PoolPlan
-from .client_names import client_suffix
+from ...spec import ClusterSpec, Fabric
+from ..fabric.roles import client_fabric, is_routed, role_of
+from ..model import Plan, PoolPlan
+from .client_names import NAMED_KINDS
 
-__all__ = ["client_pools", "has_service_hosts", "is_client", "routed_pools", "unreached_pools"]
+__all__ = ["client_pools", "has_service_hosts", "is_client", "reaching_pools", "routed_pools", "unreached_pools"]
 
 # Products whose clients are told which interfaces to use: over RDMA these have to be on the fabric itself.
 _NAMING = ("lustre", "weka")
@@ -19,7 +22,12 @@ _BUILDING = ""
 
 def client_pools(plan: Plan, index: int) -> tuple[PoolPlan, ...]:
     """The pools whose nodes mount the store at ``index``, in the order of the spec."""
-    return tuple(pool for pool in plan.pools if is_client(plan, index, pool))
+    return reaching_pools(plan.spec, index, plan.pools)
+
+
+def reaching_pools(spec: ClusterSpec, index: int, pools: Iterable[PoolPlan]) -> tuple[PoolPlan, ...]:
+    """Those of the pools whose nodes reach the store at ``index`` of a spec."""
+    return tuple(pool for pool in pools if _is_reached(spec, index, pool.fabrics))
 
 
 def unreached_pools(plan: Plan, index: int) -> tuple[PoolPlan, ...]:
@@ -39,39 +47,44 @@ def is_client(plan: Plan, index: int, pool: PoolPlan) -> bool:
     InfiniBand is reached from itself only. Ethernet is reached from networks that are cabled to it: by ``joins``, or
     through the building's routers where both have ``exits``. What is not cabled in the plan is taken to be reached.
     """
-    return _is_reached(plan, index, pool.fabrics)
+    return _is_reached(plan.spec, index, pool.fabrics)
 
 
 def has_service_hosts(plan: Plan, index: int) -> bool:
     """Whether hosts of the ordinary network that are no nodes, such as login hosts, reach the servers of a store."""
     ordinary = [item.name for item in plan.spec.fabrics if role_of(item) == "in-band"]
-    return _is_reached(plan, index, ordinary)
+    return _is_reached(plan.spec, index, ordinary)
 
 
-def _is_reached(plan: Plan, index: int, networks: Sequence[str]) -> bool:
+def _is_reached(spec: ClusterSpec, index: int, networks: Sequence[str]) -> bool:
     """Whether the servers of a store are reached from some of these networks."""
-    if plan.site.kind != "onprem":
+    fabric = client_fabric(spec, spec.storage[index].fabric)
+    if spec.site.kind != "onprem" or fabric is None or not _has_switches(spec, fabric) or fabric.name in networks:
         return True
-    fabric = _switched(plan, client_fabric(plan.spec, plan.storage[index].fabric))
-    if fabric is None or fabric.name in networks:
-        return True
-    if fabric.kind == "infiniband" or _is_on_fabric_only(plan, index):
+    if fabric.kind == "infiniband" or _is_on_fabric_only(spec, index, fabric):
         return False
-    own = [item for item in plan.spec.fabrics if item.name in networks and item.kind != "infiniband"]
-    return any(_is_joined(plan.spec.fabrics, fabric.name, item.name) for item in own if role_of(item) != "management")
+    own = [item for item in spec.fabrics if item.name in networks and item.kind != "infiniband"]
+    return any(_is_joined(spec.fabrics, fabric.name, item.name) for item in own if role_of(item) != "management")
 
 
-def _is_on_fabric_only(plan: Plan, index: int) -> bool:
+def _has_switches(spec: ClusterSpec, fabric: Fabric) -> bool:
+    """Whether a network is one of switches that some pool is on: others are not cabled in the plan."""
+    return fabric.shape != "torus" and any(fabric.name in pool.fabrics for pool in spec.pools)
+
+
+def _is_on_fabric_only(spec: ClusterSpec, index: int, fabric: Fabric) -> bool:
     """Whether clients have to be on the fabric of an Ethernet store: their files name its RDMA interfaces, or their
     own names there."""
-    store = plan.storage[index]
-    fabric = client_fabric(plan.spec, store.fabric)
-    named = store.kind in _NAMING and not plan.spec.storage[index].interface
-    return bool(named and fabric and fabric.kind == "roce") or bool(client_suffix(plan, index))
+    store = spec.storage[index]
+    if store.kind in NAMED_KINDS:
+        return bool(store.fabric) and is_routed(fabric.kind, role_of(fabric)) and _has_servers(spec, fabric)
+    return store.kind in _NAMING and not store.interface and fabric.kind == "roce"
 
 
-def _switched(plan: Plan, declared: Fabric | None) -> FabricPlan | None:
-    return next((item for item in plan.fabrics if declared and item.name == declared.name and item.tiers), None)
+def _has_servers(spec: ClusterSpec, fabric: Fabric) -> bool:
+    """Whether a network has ports of servers, so that hosts on it have names there (``NetworksPlan.served``)."""
+    stores = (item for item in spec.storage if item.servers)
+    return bool(fabric.services) or any(client_fabric(spec, item.fabric) is fabric for item in stores)
 
 
 def _is_joined(fabrics: Iterable[Fabric], one: str, other: str) -> bool:

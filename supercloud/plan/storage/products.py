@@ -15,26 +15,28 @@ from ...spec import ClusterSpec, Storage
 from ..fabric.roles import client_fabric
 from ..model import NetworkPlan, PoolPlan, StoragePlan
 from ..problems import Problems
+from .clients import reaching_pools
 from .servers import Room, checkpoint_need, placed
 
 __all__ = ["PARALLEL", "lowest_rates", "storage_of", "tier_names", "tier_rates"]
 
-# Kinds that feed accelerators: what the pools need is asked of them.
+# Kinds that feed accelerators: what their clients need is asked of them.
 PARALLEL = ("lustre", "weka", "storage-scale")
 
 
 def storage_of(
     spec: ClusterSpec, network: NetworkPlan, pools: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems
 ) -> tuple[StoragePlan, ...]:
-    """Every file system and object store of the spec."""
+    """Every file system and object store of the spec, each sized for the pools that are its clients."""
     fabrics = {fabric.name: fabric for fabric in spec.fabrics}
     room = Room.beside(network, pools)
     plans = []
     for index, item in enumerate(spec.storage):
         path = f"storage[{index}]"
+        clients = reaching_pools(spec, index, pools)
         if item.fabric and item.fabric not in fabrics:
             problems.unknown(f"{path}.fabric", UnknownName("fabric", item.fabric, fabrics))
-        read, write, basis = _throughput(item, path, pools, catalog, problems)
+        read, write, basis = _throughput(item, path, clients, catalog, problems)
         checkpoint = checkpoint_need(item, path, problems)
         if checkpoint and not item.throughput and (write is None or checkpoint.write > write):
             write, basis = checkpoint.write, ", ".join(filter(None, (basis, "write by checkpoints")))
@@ -43,8 +45,8 @@ def storage_of(
         )
         if spec.site.kind == "onprem" and item.kind != "managed":
             floor = (read, write)
-            if item.kind in PARALLEL and read is None and write is None and _units(pools, catalog):
-                floor = lowest_rates(pools, catalog)  # never below what the pools need
+            if item.kind in PARALLEL and read is None and write is None and _units(clients, catalog):
+                floor = lowest_rates(clients, catalog)  # never below what its clients need
             plan = placed(plan, item, path, floor, client_fabric(spec, item.fabric), catalog, room, problems)
         plans.append(plan)
     return tuple(plans)
@@ -82,7 +84,8 @@ def _by_tier(
     """What the reference architecture asks for so many scalable units, in between linearly, beyond in proportion."""
     found = _units(pools, catalog)
     if found is None:
-        problems.error("storage-tier", path, "no accelerators to size a tier for", "set 'throughput' instead")
+        problems.error("storage-tier", path, "its clients have no accelerators to size a tier for",
+                       "set 'throughput' instead")  # fmt: skip
         return None, None, ""
     table, units = found
     if not any(row.tier == tier for row in table.aggregate):

@@ -17,14 +17,14 @@ from samples import ROOT
 sys.path.append(str(ROOT / "tests" / "targets" / "kubernetes"))
 
 from kube_schemas import kinds  # noqa: E402
-from kube_specs import bundles, by_kind, objects_of  # noqa: E402
+from kube_specs import bundles, by_kind, objects_of, planned  # noqa: E402
 
 from supercloud.catalog.kubernetes_parts import Chart  # noqa: E402
 from supercloud.jobs.engines.kubernetes.api import Api  # noqa: E402
 from supercloud.primitives.bundle import Bundle  # noqa: E402
 
 __all__ = ["BUNDLES", "Served", "all_objects", "by_kind", "chart_folder", "charted", "cluster_objects", "define",
-           "objects_of", "templated"]  # fmt: skip
+           "objects_of", "planned", "templated"]  # fmt: skip
 
 BUNDLES = bundles()
 

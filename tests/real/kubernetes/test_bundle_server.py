@@ -22,6 +22,7 @@ from bundle_world import (
     cluster_objects,
     define,
     objects_of,
+    planned,
     templated,
 )
 from kube_lab import Lab
@@ -29,6 +30,7 @@ from kube_nodes import Node
 
 from supercloud.jobs.engines.kubernetes.api import Api, Cluster, Refusal
 from supercloud.plan.kubernetes.names import level_label, topology_of
+from supercloud.targets import render
 from supercloud.targets.schedulers.kubernetes import render_fleet
 
 Json = dict[str, Any]
@@ -125,6 +127,27 @@ def test_a_wrong_field_is_refused(lab: Lab) -> None:
     wrong["spec"]["cohortNme"] = "x"
     with pytest.raises(Refusal, match="cohortNme"):
         Served(lab.api).put(wrong, dry=True)
+
+
+def test_volumes_follow_a_store_that_grows_and_gets_clients(lab: Lab) -> None:
+    """Neither the class, nor the volume, nor its claim has a part that the server lets nobody change."""
+    served = Served(lab.api)
+    switched = {"kind": "infiniband", "shape": "fat-tree", "switch": "nvidia-qm9700"}
+    pool = {"machine": "dgx-h100", "nodes": 4}
+    for terabytes, networks in ((20, ["compute"]), (40, ["compute", "storage"])):
+        plan = planned({
+            "tenants": [], "fabrics": [{"name": name, **switched} for name in ("compute", "storage")],
+            "pools": [{"name": "near", "fabrics": ["storage"], **pool}, {"name": "far", "fabrics": networks, **pool}],
+            "storage": [{"name": "growing", "kind": "lustre", "mount": "/growing", "fabric": "storage",
+                         "capacity": f"{terabytes} TiB"}],
+        })  # fmt: skip
+        items = list(yaml.safe_load_all(render(plan, "kubernetes").files["storage/volumes.yaml"].text))
+        for item in items:
+            assert served.put(item, dry=False)
+        (claim,) = (served.path(item) for item in items if item["kind"] == "PersistentVolumeClaim")
+        lab.until(lambda path=claim: lab.api.get(path).get("status", {}).get("phase") == "Bound")  # type: ignore[misc]
+        assert lab.api.get(str(claim))["spec"]["resources"]["requests"]["storage"] in (
+            f"{terabytes}Ti", f"{terabytes * 1024}Gi")  # fmt: skip
 
 
 def test_queues_are_active(lab: Lab) -> None:

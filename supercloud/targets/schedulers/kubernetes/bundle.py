@@ -103,6 +103,7 @@ def _filled(plan: Plan, template: str, folders: Iterable[str], **values: object)
         declared=declared_of(plan),
         folders=list(folders),
         host_driven=fabrics.host_driven(plan),
+        partly_mounted=storage.partly_mounted(plan),
         rails=fabrics.rail_names(plan) if plan.site.kind == "onprem" else {},
         **values,
     )

@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ....catalog.kubernetes_parts import Chart
-from ....plan.kubernetes.names import POOL
+from ....plan.kubernetes.labels import is_mounted
+from ....plan.kubernetes.names import POOL, mount_label
 from ....plan.kubernetes.networks import cluster_networks
 from ....plan.model import Plan
+from ....plan.storage.clients import client_pools, unreached_pools
 from . import accelerators, monitoring, problem_detector, queues, volcano
 from .given import facts_of, taints_of
 from .manifest import Object, yaml_text
@@ -94,11 +96,27 @@ def _network_operator(plan: Plan) -> Object:
             "sriovNetworkOperator": {"enabled": True}}  # fmt: skip
 
 
+def _weka(plan: Plan) -> Object:
+    """Its pods mount file systems themselves, and never get ready elsewhere, so they keep to nodes that mount what not
+    all do: with several, to those of all, as the driver does not tell them apart."""
+    stores = [index for index, item in enumerate(plan.storage) if item.kind == "weka" and is_mounted(item)]
+    pools = {pool.name: pool for index in stores for pool in client_pools(plan, index)}
+    taints = {item["key"] for pool in pools.values() for item in taints_of(plan, pool)}
+    tolerations = [{"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in sorted(taints)]
+    partly = [plan.storage[index].name for index in stores if unreached_pools(plan, index)]
+    return {
+        "nodeSelector": {mount_label(name): "true" for name in partly},
+        "controllerPluginTolerations": tolerations,
+        "nodePluginTolerations": tolerations,
+    }
+
+
 _VALUES: Mapping[str, Callable[[Plan], dict[str, Any]]] = {
     "amd-gpu-operator": accelerators.amd_values,
     "aws-efa": _efa,
     "cert-manager": lambda plan: {"crds": {"enabled": True}},
     "cilium": _cilium,
+    "csi-wekafs": _weka,
     "gpu-operator": accelerators.nvidia_values,
     "kube-prometheus-stack": monitoring.values,
     "kueue": _kueue,

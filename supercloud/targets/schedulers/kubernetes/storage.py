@@ -9,55 +9,61 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ....plan.kubernetes.names import POOL, claim_of, namespace_of
+from ....plan.kubernetes.labels import is_mounted
+from ....plan.kubernetes.names import claim_of, mount_label, namespace_of
 from ....plan.model import Plan, StoragePlan
-from ....plan.storage.clients import client_pools, unreached_pools
+from ....plan.storage.clients import unreached_pools
 from ....primitives.quantity import Size
 from .given import facts_of, tenant_names
 from .manifest import Object, obj
 
-__all__ = ["mounted", "objects"]
+__all__ = ["mounted", "objects", "partly_mounted"]
 
 _FALLBACK = Size("1 TiB")
 
 
 def mounted(plan: Plan) -> list[StoragePlan]:
     """What nodes see as a directory."""
-    return [item for item in plan.storage if item.mount and item.kind != "object"]
+    return [item for item in plan.storage if is_mounted(item)]
+
+
+def partly_mounted(plan: Plan) -> dict[str, str]:
+    """File systems that some nodes do not mount -> the label of those that do."""
+    return {item.name: mount_label(item.name) for index, item in enumerate(plan.storage)
+            if is_mounted(item) and unreached_pools(plan, index)}  # fmt: skip
 
 
 def objects(plan: Plan) -> Iterator[Object]:
     """A class that provisions nothing, then a volume and its claim for each tenant; object stores as settings."""
     if plan.site.kind != "onprem":
         return
-    for index, item in enumerate(plan.storage):
-        if item not in mounted(plan):
-            continue
+    for item in mounted(plan):
+        # expansion: without it the API server lets no claim grow with the store
         yield obj("storage.k8s.io/v1", "StorageClass", claim_of(item.name), provisioner="kubernetes.io/no-provisioner",
-                  reclaimPolicy="Retain", volumeBindingMode="Immediate")  # fmt: skip
+                  reclaimPolicy="Retain", volumeBindingMode="Immediate", allowVolumeExpansion=True)  # fmt: skip
         if driver := facts_of(plan).volumes.get(item.kind):
             parameters = {key: value.format(storage=item.name) for key, value in driver.parameters.items()}
             yield obj("storage.k8s.io/v1", "StorageClass", f"{claim_of(item.name)}-on-demand",
                       provisioner=driver.driver, parameters=parameters, reclaimPolicy="Delete",
                       volumeBindingMode="Immediate", allowVolumeExpansion=True)  # fmt: skip
         for tenant in tenant_names(plan):
-            yield from _volume(item, tenant, _client_nodes(plan, index))
+            yield from _volume(item, tenant)
     for item in plan.storage:
         if item.kind == "object":
             for tenant in tenant_names(plan):
                 yield _bucket(plan, item, tenant)
 
 
-def _client_nodes(plan: Plan, index: int) -> dict[str, Any]:
-    """Of a volume, where some nodes do not mount the file system: on the others a pod would write to their own disk."""
-    if not unreached_pools(plan, index):
-        return {}
-    names = [pool.name for pool in client_pools(plan, index)]
-    match = {"key": POOL, "operator": "In", "values": names} if names else {"key": POOL, "operator": "DoesNotExist"}
+def _nodes_of(item: StoragePlan) -> dict[str, Any]:
+    """Of a volume: the nodes that mount the file system, as on the others a pod would write to their own disk.
+
+    The API server takes no change of it, so it names a label and no pools: those change with the cluster.
+    """
+    match = {"key": mount_label(item.name), "operator": "In", "values": ["true"]}
     return {"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [match]}]}}}
 
 
-def _volume(item: StoragePlan, tenant: str | None, nodes: dict[str, Any]) -> Iterator[Object]:
+def _volume(item: StoragePlan, tenant: str | None) -> Iterator[Object]:
     claim, namespace = claim_of(item.name), namespace_of(tenant)
     size = f"{(item.capacity or _FALLBACK).floor('GiB')}Gi"
     mount = item.mount or f"/{item.name}"
@@ -69,7 +75,7 @@ def _volume(item: StoragePlan, tenant: str | None, nodes: dict[str, Any]) -> Ite
         "storageClassName": claim,
         "claimRef": {"namespace": namespace, "name": claim},
         "hostPath": {"path": path, "type": "DirectoryOrCreate"},
-    } | nodes)  # fmt: skip
+    } | _nodes_of(item))  # fmt: skip
     yield obj("v1", "PersistentVolumeClaim", claim, namespace, spec={
         "accessModes": ["ReadWriteMany"],
         "resources": {"requests": {"storage": size}},

@@ -6,6 +6,8 @@ set -euo pipefail
 cd "$(dirname "$0")"
 
 kubectl apply --server-side --force-conflicts -k namespaces
+# before the charts, some of which run on nodes with a label only
+kubectl apply --server-side --force-conflicts -k nodes
 helm upgrade --install cilium cilium --repo https://helm.cilium.io \
     --version 1.20.2 --namespace kube-system --values charts/cilium.yaml --wait --timeout 15m
 helm upgrade --install kube-prometheus-stack kube-prometheus-stack --repo https://prometheus-community.github.io/helm-charts \
