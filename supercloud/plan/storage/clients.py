@@ -9,7 +9,8 @@ from ..fabric.roles import client_fabric, role_of
 from ..model import FabricPlan, Plan, PoolPlan
 from .client_names import client_suffix
 
-__all__ = ["client_pools", "has_service_hosts", "is_client", "routed_pools", "unreached_pools"]
+__all__ = ["client_pools", "has_service_hosts", "is_client", "routed_pools", "unreached_pools",
+           "why_on_fabric_only"]  # fmt: skip
 
 # Products whose clients are told which interfaces to use: over RDMA these have to be on the fabric itself.
 _NAMING = ("lustre", "weka")
@@ -55,19 +56,32 @@ def _is_reached(plan: Plan, index: int, networks: Sequence[str]) -> bool:
     fabric = _switched(plan, client_fabric(plan.spec, plan.storage[index].fabric))
     if fabric is None or fabric.name in networks:
         return True
-    if fabric.kind == "infiniband" or _is_on_fabric_only(plan, index):
-        return False
+    return _has_way(plan, fabric, networks) and not _on_fabric_only(plan, index)
+
+
+def why_on_fabric_only(plan: Plan, index: int, pool: PoolPlan) -> str:
+    """Why a pool that cables and routers lead from to the servers of a store is no client of it: what clients need the
+    fabric itself for. Empty where no way leads there at all."""
+    fabric = _switched(plan, client_fabric(plan.spec, plan.storage[index].fabric))
+    return _on_fabric_only(plan, index) if fabric and _has_way(plan, fabric, pool.fabrics) else ""
+
+
+def _has_way(plan: Plan, fabric: FabricPlan, networks: Sequence[str]) -> bool:
+    """Whether cables and routers lead from one of these other networks to an Ethernet fabric."""
     own = [item for item in plan.spec.fabrics if item.name in networks and item.kind != "infiniband"]
-    return any(_is_joined(plan.spec.fabrics, fabric.name, item.name) for item in own if role_of(item) != "management")
+    return fabric.kind != "infiniband" and any(
+        _is_joined(plan.spec.fabrics, fabric.name, item.name) for item in own if role_of(item) != "management"
+    )
 
 
-def _is_on_fabric_only(plan: Plan, index: int) -> bool:
-    """Whether clients have to be on the fabric of an Ethernet store: their files name its RDMA interfaces, or their
-    own names there."""
+def _on_fabric_only(plan: Plan, index: int) -> str:
+    """What clients of an Ethernet store have to be on the fabric for: their files name its RDMA interfaces, or their
+    own names there. Empty where they need not."""
     store = plan.storage[index]
     fabric = client_fabric(plan.spec, store.fabric)
-    named = store.kind in _NAMING and not plan.spec.storage[index].interface
-    return bool(named and fabric and fabric.kind == "roce") or bool(client_suffix(plan, index))
+    if fabric and fabric.kind == "roce" and store.kind in _NAMING and not plan.spec.storage[index].interface:
+        return f"clients of {store.kind} over RoCE name RDMA interfaces of {fabric.name}"
+    return f"{store.kind} knows its clients by their names on {store.fabric}" if client_suffix(plan, index) else ""
 
 
 def _switched(plan: Plan, declared: Fabric | None) -> FabricPlan | None:
