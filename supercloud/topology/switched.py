@@ -75,9 +75,10 @@ def check_fit(
     if tiers < 3:
         hints.append(f"or allow {tiers + 1} tiers")
     size = f"radix {leaf}" if one_size else f"radix {leaf} (leaf), {spine} (spine), {core} (core)"
+    reason = f"which join at most {most * unit * nics} ports" if most else upper.describe_shortage(tiers, units)
     raise TopologyError(
         f"{nodes} nodes with {nics} ports each, {nodes * nics} ports on {units.total} leaves, do not fit "
-        f"{tiers} tier{'s' * (tiers > 1)} of {size}, which join at most {most * unit * nics} ports",
+        f"{tiers} tier{'s' * (tiers > 1)} of {size}{', ' if most else ': '}{reason}",
         ", ".join([*hints, *alternatives]),
     )
 

@@ -148,6 +148,18 @@ class Upper:
             pod_units *= self.core_radix // units.sections
         return pod_units
 
+    def describe_shortage(self, tiers: int, units: Units) -> str:
+        """Why so many tiers join not even one unit (or, where its size is given, one pod)."""
+        if tiers == 1:
+            return f"one tier has a single leaf, and a unit {units.leaves}"
+        count, spines = self.pod_units or 1, self.spines or units.uplinks
+        if self._pod_limit(tiers, units) < count:
+            return (
+                f"the {count * units.leaves} leaves of a pod have {count * units.leaves * units.uplinks} uplinks, and "
+                f"its {spines} spine{'s' * (spines > 1)} {spines * self._room(tiers)} ports for them"
+            )
+        return f"{units.sections} sets of leaves meet in the core only, whose switches have {self.core_radix} ports"
+
     def choose_tiers(self, units: Units) -> int:
         """Those asked for; else 1 if there is one leaf, 2 if the spines reach all leaves that must meet, else 3."""
         if self.tiers is not None:

@@ -13,7 +13,9 @@ from supercloud.plan.model import Plan
 
 
 def hall(machine: str, rack: dict[str, Any], nodes: int = 36, **more: Any) -> Plan:
-    return planned(pools=train(machine, nodes), facility={"rack": rack, "cooling": {"kind": "direct-liquid"}} | more)
+    fabrics = {"fabrics": more.pop("fabrics")} if "fabrics" in more else {}
+    facility = {"rack": rack, "cooling": {"kind": "direct-liquid"}} | more
+    return planned(pools=train(machine, nodes), facility=facility, **fabrics)
 
 
 def about(plan: Plan, check: str) -> list[Finding]:
@@ -48,6 +50,21 @@ def test_width_and_feed_are_compared(machine: str, rack: str, words: str) -> Non
     found = about(plan, "rack-accepts")
     assert [finding.level for finding in found] == ["warning"] * bool(words)
     assert all(finding.problem.startswith(words) for finding in found)
+
+
+@pytest.mark.parametrize(("rack", "management", "paths"), [
+    ("orv3-48u", "orv3-44ou", ["facility.rack.type", "facility.management.type"]),
+    ("orv3-48u", "eia-48u", ["facility.rack.type"]),
+    ("eia-48u", "eia-48u", []),  # usual ones
+])  # fmt: skip
+def test_what_nobody_knows_to_fit_an_unusual_rack_is_noted(rack: str, management: str, paths: list[str]) -> None:
+    """Neither the feed of the machine nor that of the switch is in the catalog."""
+    switch = [{"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}]
+    plan = hall("mi325x-8gpu", {"type": rack, "nodes": 2}, nodes=8, management={"type": management}, fabrics=switch)
+    found = about(plan, "rack-accepts-unknown")
+    assert [(item.level, item.path) for item in found] == [("note", path) for path in paths]
+    for item, name in zip(found, ("mi325x-8gpu", "nvidia-sn5600"), strict=False):
+        assert item.problem.startswith(f"not known: how {name} is mounted or fed")
 
 
 def test_switches_servers_and_service_machines_are_compared_too() -> None:

@@ -60,6 +60,17 @@ def test_by_hand(machine: str, nodes: int, of: dict[str, Any], switches: tuple[i
     assert counts(machine, nodes, of) == switches
 
 
+@pytest.mark.parametrize("machine", ["dgx-gb200", "dgx-h100"])
+@pytest.mark.parametrize("shape", ["fat-tree", "rail-optimized"])
+def test_units_and_domains_of_compute_do_not_shape_other_networks(machine: str, shape: str) -> None:
+    """Machines with as many ports of a network on leaves of as many ports take equal switches there. By hand: 32 ports
+    of a leaf face down, and exits find ports on the spines."""
+    network = {"name": "in-band", "kind": "ethernet", "shape": shape, "switch": "nvidia-sn4600c", "exits": 2}
+    pools = [{"name": "train", "machine": machine, "nodes": 288, "fabrics": ["in-band"]}]
+    wiring = wiring_of(planned(pools=pools, fabrics=[network]))
+    assert tuple(tier.count for tier in wiring.tiers) == (18, 16)
+
+
 @pytest.mark.parametrize(("machine", "of"), [
     ("dgx-gb200", NDR), ("dgx-gb200", NDR | {"oversubscription": {"leaf": 2}}), ("dgx-gb200", NDR | {"pod": "rail"}),
     ("dgx-gb300", XDR), ("dgx-gb300", ROCE | {"speed": "400 Gb/s"}), ("dgx-h100", NDR | {"leaf_up": 40}),

@@ -115,24 +115,28 @@ def test_a_pool_that_does_not_reach_a_store_is_warned_of() -> None:
     assert not of_check(cured, "storage-clients") and not cured.errors
 
 
+NO_WAY = "no network of the plan leads from there to the servers"
 ETHERNET = {"name": "storage", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn4600c"}
 
 
-@pytest.mark.parametrize(("kind", "fabric", "change", "is_reached"), [
-    ("nfs", ETHERNET, {}, False),  # no cable leads there
-    ("nfs", ETHERNET, {"joins": {"fabric": "in-band", "links": 2}}, True),
-    ("nfs", ETHERNET, {"exits": 2}, True),  # over the routers of the building
-    ("lustre", ETHERNET, {"exits": 2}, True),
-    ("nfs", ETHERNET, {"kind": "roce", "exits": 2}, True),
-    ("lustre", ETHERNET, {"kind": "roce", "exits": 2}, False),  # LNet names RDMA interfaces, which such nodes have not
-    ("storage-scale", ETHERNET, {"exits": 2}, False),  # nodes are known by their names on the fabric
+@pytest.mark.parametrize(("kind", "fabric", "change", "unreached"), [
+    ("nfs", ETHERNET, {}, "nor on a network that leads there"),
+    ("nfs", ETHERNET, {"joins": {"fabric": "in-band", "links": 2}}, ""),
+    ("nfs", ETHERNET, {"exits": 2}, ""),  # over the routers of the building
+    ("lustre", ETHERNET, {"exits": 2}, ""),
+    ("nfs", ETHERNET, {"kind": "roce", "exits": 2}, ""),
+    ("lustre", ETHERNET, {"kind": "roce", "exits": 2}, "clients of lustre over RoCE name RDMA interfaces of storage"),
+    ("storage-scale", ETHERNET, {"exits": 2}, "storage-scale knows its clients by their names on storage"),
 ])  # fmt: skip
 def test_ethernet_is_reached_over_cables_and_routers(
-    kind: str, fabric: dict[str, Any], change: dict[str, Any], is_reached: bool
+    kind: str, fabric: dict[str, Any], change: dict[str, Any], unreached: str
 ) -> None:
     plan = mixed(store(kind), fabrics=(COMPUTE, fabric | change, IN_BAND))
-    assert [pool.name for pool in routed_pools(plan, 0)] == ["c"] * is_reached
-    assert len(of_check(plan, "storage-clients")) == (not is_reached)
+    assert [pool.name for pool in routed_pools(plan, 0)] == ["c"] * (not unreached)
+    assert [unreached in item.problem for item in of_check(plan, "storage-clients")] == [True] * bool(unreached)
+    if unreached:  # the page gives the same reason
+        page = render(plan, "storage").files["INSTALL.md"].text
+        assert f"Not `c-[0001-0004]`: {NO_WAY if 'leads' in unreached else unreached}" in page
 
 
 def test_what_is_rendered_leaves_pools_out_that_do_not_reach_a_store() -> None:

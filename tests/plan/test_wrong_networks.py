@@ -37,6 +37,12 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
     "more rails over planes": ("fabric-adapters", "fabrics[0].rails", "16 links of a node, 8 more than the 8",
                                spec(ROCE | {"rails": 8, "planes": 2})),
     "too few spines": ("fabric-fit", "fabrics[0]", "do not fit", spec(ROCE | {"spines": 3})),
+    "spines that would take a core": (
+        "fabric-tiers", "fabrics[0].spines", "32 spines in pods and 16 core switches above them, 80 switches in all",
+        spec(COMPUTE | {"spines": 8}, nodes=127)),
+    "spines of a tree that would take a core": (
+        "fabric-tiers", "fabrics[0].spines", "without this number 24 in 2 tiers do",
+        spec(COMPUTE | {"spines": 2, "shape": "fat-tree"}, nodes=63)),
     "too many spines": ("fabric-fit", "fabrics[0]", "do not spread evenly over 1000", spec(ROCE | {"spines": 1000})),
     "joins nothing": ("unknown-name", "fabrics[2].joins.fabric", "no fabric is called 'inband'",
                       joined(fabric="inband", links=2)),

@@ -79,6 +79,19 @@ def test_what_the_hint_says_is_the_least(remedy):
         (lambda: rail_optimized(288, rails=8, radix=64, tiers=2), "allow 3 tiers"),
         (lambda: rail_optimized(65, rails=8, radix=64, tiers=1), "64 nodes fit"),
         (lambda: rail_optimized(288, rails=8, radix=64, unit=144, down=18), "pods of one rail"),
+        (
+            lambda: rail_optimized(100, rails=8, radix=128, spines=1),
+            "3 tiers of radix 128: the 8 leaves of a pod have 512 uplinks, and its 1 spine 64 ports for them",
+        ),
+        (
+            lambda: rail_optimized(8, rails=8, radix=64, unit=64, down=32, tiers=1),
+            "one tier has a single leaf, and a unit 2",
+        ),
+        (
+            lambda: rail_optimized(64, rails=8, radix=64, pod_units=4, spines=8, tiers=3),
+            "the 32 leaves of a pod have 1024 uplinks, and its 8 spines 256 ports for them",
+        ),
+        (lambda: rail_optimized(64, rails=8, radix=(64, 64, 4), pod="rail"), "8 sets of leaves meet in the core only"),
         (lambda: fat_tree(9, nics=1, radix=4, tiers=2), "8 nodes fit"),
         (lambda: fat_tree(17, nics=1, radix=4), "16 nodes fit"),
         (lambda: fat_tree(100, nics=1, radix=64, tiers=1), "64 nodes fit"),

@@ -181,8 +181,8 @@ def fabric_split_domain(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def _split_domains(plan: Plan, fabric: FabricPlan) -> dict[str, tuple[int, int]]:
     """Pool -> its scale-up domains that are split over leaves, and all of them; pools without a split one are not in
-    it."""
-    if not isinstance(fabric.wiring, Wiring) or not fabric.tiers or fabric.shape != "rail-optimized":
+    it. Only leaves of compute fabrics keep domains together."""
+    if not isinstance(fabric.wiring, Wiring) or fabric.role != "compute" or fabric.shape != "rail-optimized":
         return {}
     hosts = cast(NodeLinks, fabric.wiring.link_groups[0])
     found, first = {}, 0

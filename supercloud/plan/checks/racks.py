@@ -9,6 +9,8 @@ from typing import Literal
 from ...catalog import Catalog, Machine, Rack, Switch
 from ...errors import Finding
 from ...primitives.quantity import Length, Quantity
+from ...spec.facility import Facility
+from ..facility.model import FacilityPlan
 from ..model import Plan, RackGroup, RackPlan
 from .cures import nodes_within, rack_place
 from .rebuild import replan
@@ -153,17 +155,24 @@ def _shared_refusals(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     rack = next((group.rack for group in hall.racks if not group.pool), None) if hall else None
     if facility is None or hall is None or rack is None:
         return
-    with_nodes = {name for group in hall.racks for name in group.top}
-    things: list[Machine | Switch] = [
-        tier.switch for fabric in plan.fabrics for tier in fabric.tiers
-        if tier.name != "leaf" or fabric.name not in with_nodes
-    ]  # fmt: skip
-    things += [*(item.machine for item in hall.service), *(item.machine for item in plan.servers)]
+    things = _list_shared(plan, hall)
     refused = {thing.name: reason for thing in things if (reason := _refusal(rack, thing))}
-    path = "facility.management.type" if facility.management.type else "facility.rack.type"
     cure = _shared_cure(plan, catalog, things) if refused else ""
     for reason in refused.values():
-        yield Finding("rack-accepts", "warning", path, reason, cure)
+        yield Finding("rack-accepts", "warning", _shared_place(facility), reason, cure)
+
+
+def _shared_place(facility: Facility) -> str:
+    """Where the racks of all that stands with no nodes are chosen."""
+    return "facility.management.type" if facility.management.type else "facility.rack.type"
+
+
+def _list_shared(plan: Plan, hall: FacilityPlan) -> list[Machine | Switch]:
+    """What stands in racks without nodes."""
+    with_nodes = {name for group in hall.racks for name in group.top}
+    switches = [tier.switch for fabric in plan.fabrics for tier in fabric.tiers
+                if tier.name != "leaf" or fabric.name not in with_nodes]  # fmt: skip
+    return [*switches, *(item.machine for item in hall.service), *(item.machine for item in plan.servers)]
 
 
 def _shared_cure(plan: Plan, catalog: Catalog, things: list[Machine | Switch]) -> str:
@@ -187,6 +196,45 @@ def _racks_for(catalog: Catalog, things: list[Machine | Switch]) -> str:
     return f"take {' or '.join(fitting)}" if fitting else "take another rack"
 
 
+def rack_accepts_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Things of unknown width or feed in racks that do not take what is usual, 19-inch equipment with cords."""
+    facility, hall = plan.spec.facility, plan.facility
+    if facility is None or hall is None:
+        return
+    placed: dict[tuple[str, str], tuple[Rack, list[Machine | Switch]]] = {}
+    for group in hall.racks:
+        if group.rack is None or group.limited_by == "product":
+            continue
+        things = _list_shared(plan, hall)
+        if group.pool:
+            leaves = [fabric.tiers[0].switch for fabric in plan.fabrics if fabric.name in group.top]
+            things = [plan.pool(group.pool).machine, *leaves]
+        path = f"{rack_place(plan, group)}.type" if group.pool else _shared_place(facility)
+        placed.setdefault((path, group.rack.name), (group.rack, []))[1].extend(things)
+    for (path, name), (rack, things) in placed.items():
+        unknown = sorted({thing.name for thing in things if not _refusal(rack, thing) and _is_unknown(rack, thing)})
+        if unknown:
+            yield Finding(
+                "rack-accepts-unknown", "note", path,
+                f"not known: how {', '.join(unknown)} {'are' if len(unknown) > 1 else 'is'} mounted or fed; a {name} "
+                f"takes {_words(rack.mounts, _WIDTHS)} and feeds it by {_words(rack.feeds, _FEEDS)}",
+                "put it into a catalog overlay (mount, feed)",
+            )  # fmt: skip
+
+
+def _is_unknown(rack: Rack, thing: Machine | Switch) -> bool:
+    """Whether nobody knows that a thing fits where the usual one does not."""
+    mount, feed = _body_of(thing)
+    return (not mount and bool(rack.mounts) and "eia-19" not in rack.mounts) or (
+        not feed and bool(rack.feeds) and "ac" not in rack.feeds
+    )
+
+
+def _body_of(thing: Machine | Switch) -> tuple[str | None, str | None]:
+    """Its width and feed."""
+    return (thing.mount, thing.feed) if isinstance(thing, Switch) else (thing.body.mount, thing.body.fed)
+
+
 def rack_complete(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Switches and servers without a rack, as that of the nodes is sold with all that is in it."""
     facility = plan.spec.facility
@@ -206,7 +254,7 @@ def rack_complete(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def _refusal(rack: Rack, thing: Machine | Switch) -> str:
     """Why a rack does not take a machine or switch; empty where it does, or nobody knows."""
-    mount, feed = (thing.mount, thing.feed) if isinstance(thing, Switch) else (thing.body.mount, thing.body.fed)
+    mount, feed = _body_of(thing)
     if rack.complete:
         return f"a {rack.name} comes with all that is in it: it takes no {thing.name}"
     if rack.mounts and mount and mount not in rack.mounts:
@@ -292,6 +340,7 @@ def _corners(racks: list[RackPlan]) -> list[RackPlan]:
 CHECKS = (
     facility_value,
     rack_accepts,
+    rack_accepts_unknown,
     rack_complete,
     rack_door,
     rack_floor,

@@ -13,8 +13,8 @@ from ..problems import Problems
 __all__ = ["rebuild", "replan"]
 
 # Checks that plan anew themselves; they are not run on what they plan.
-_PLANNING = ("fabric_split_domain", "network_blocked", "rack_accepts", "storage_clients", "storage_unwired",
-             "subnet_apart", "subnet_manager_port")  # fmt: skip
+_PLANNING = ("fabric_split_domain", "network_blocked", "pool_in_band", "pool_management", "rack_accepts",
+             "storage_clients", "storage_unwired", "subnet_apart", "subnet_manager_port")  # fmt: skip
 
 
 def rebuild(plan: Plan, catalog: Catalog, fabric: Fabric) -> FabricPlan | None:

@@ -9,7 +9,7 @@ from ...errors import Finding
 from ...spec import ClusterSpec, Fabric, Storage
 from ..fabric.roles import FITS, adapter_of, client_adapter, client_fabric, role_of
 from ..model import FabricPlan, Plan, PoolPlan
-from ..storage.clients import unreached_pools
+from ..storage.clients import unreached_pools, why_on_fabric_only
 from ..storage.model import ServerGroup
 from .rebuild import replan
 
@@ -143,10 +143,12 @@ def storage_clients(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         for pool in pools:
             place = [one.name for one in plan.spec.pools].index(pool.name)
             where = f"{item.name} is not mounted at {item.mount} there" if item.mount else f"{item.name} is not reached"
+            need = why_on_fabric_only(plan, index, pool)
+            way = f"and {need}" if need else "nor on a network that leads there"
             yield Finding(
                 "storage-clients", "warning", f"pools[{place}].fabrics",
-                f"{pool.nodes} nodes of {pool.name} are not on {fabric.name}, nor on a network that leads there: "
-                f"{where}, and jobs that name it do not run there",
+                f"{pool.nodes} nodes of {pool.name} are not on {fabric.name}, {way}: {where}, and jobs that name it "
+                "do not run there",
                 _client_cure(plan, catalog, index, fabric, pool),
             )  # fmt: skip
 

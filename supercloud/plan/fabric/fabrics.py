@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ...catalog import Catalog, Switch
 from ...catalog.machine import Adapter
 from ...errors import UnknownName
@@ -19,14 +17,13 @@ from .port_owners import check_ports_taken_once
 from .roles import adapter_of, is_routed, role_of
 from .services import Others, services_of
 from .speeds import compute_speeds
+from .spine_counts import check_spines, select_spines
 from .wiring import build, rack_nodes, with_room
 
 __all__ = ["fabrics_of"]
 
 _SWITCH_KIND = {"infiniband": "infiniband", "roce": "ethernet", "ethernet": "ethernet"}
 _NOTHING = Others()
-# More spines than this are not tried out, to say which number would do.
-_MOST_SPINES = 256
 _CABLES = {"node-leaf": "node_leaf", "leaf-spine": "leaf_spine", "spine-core": "spine_core"}
 
 
@@ -177,8 +174,9 @@ def _fabric(
     try:
         wiring = wired(fabric)
     except TopologyError as error:
-        problems.error("fabric-fit", path, error.problem, _without_spines(wired, fabric, links) or error.hint)
+        problems.error("fabric-fit", path, error.problem, select_spines(wired, fabric, links) or error.hint)
         return None
+    check_spines(wired, fabric, path, wiring, links, problems)
     tiers = tuple(
         SwitchTier(tier.name, switch, tier.count, tier.radix)  # type: ignore[arg-type]
         for tier, switch in zip(wiring.tiers, switches, strict=False)
@@ -229,27 +227,6 @@ def _adapters(fabric: Fabric, members: tuple[PoolPlan, ...], catalog: Catalog) -
     slowest = _slowest(fabric, catalog)
     found = {pool.name: adapter_of(pool.machine, role_of(fabric), fabric.kind, slowest) for pool in members}
     return {name: item for name, item in found.items() if item}
-
-
-def _without_spines(wired: Callable[[Fabric], Wiring], fabric: Fabric, links: int) -> str:
-    """The number of spines nearest to the declared one that would do, where this is what does not fit: one with which
-    the fabric has no more tiers than without it, and ports for as many further ``links`` on the topmost switches."""
-    if fabric.spines is None:
-        return ""
-    try:
-        usual = wired(fabric.model_copy(update={"spines": None}))
-    except TopologyError as error:
-        return error.hint
-    declared = fabric.spines
-    for spines in sorted(range(1, _MOST_SPINES + 1), key=lambda number: abs(number - declared)):
-        try:
-            found = wired(fabric.model_copy(update={"spines": spines}))
-        except TopologyError:
-            continue
-        top = found.tiers[-1]
-        if len(found.tiers) <= len(usual.tiers) and -(-links // top.count) <= top.radix - top.down:
-            return f"set spines: {spines}, or leave it out"
-    return "leave spines out"
 
 
 def _slowest(fabric: Fabric, catalog: Catalog) -> Rate | None:

@@ -29,12 +29,18 @@ __all__ = ["build", "rack_nodes", "with_room"]
 _MOST_LEAVES = 16
 
 
-def reference_unit(fabric: Fabric, machine: Machine, radix: int) -> ScalableUnit | None:
-    """The maker's scalable unit, where the leaves are those it is drawn for and the user does not say otherwise."""
+def reference_unit(fabric: Fabric, role: str, machine: Machine, radix: int) -> ScalableUnit | None:
+    """The maker's scalable unit, which is drawn for compute fabrics, where the leaves are those it is drawn for and the
+    user does not say otherwise."""
     unit = machine.scalable_unit
-    if unit is None or fabric.su or fabric.leaf_down or (fabric.leaf_rails or 1) > 1:
+    if unit is None or role != "compute" or fabric.su or fabric.leaf_down or (fabric.leaf_rails or 1) > 1:
         return None
     return unit if unit.radix in (None, radix) else None
+
+
+def _domain(machine: Machine, role: str) -> int:
+    """Nodes of a scale-up domain that the leaves of a fabric keep together: traffic of jobs is on compute fabrics."""
+    return machine.domain_nodes if role == "compute" else 1
 
 
 def build(
@@ -57,15 +63,16 @@ def build(
     """The wiring of a declared fabric: ``cage`` ports share a cage of a leaf; ``least`` leaves of a fat tree are built
     at least, or units of rails; ``links`` further links end on the topmost switches. Raises TopologyError."""
     sized = bool(fabric.su or fabric.leaf_down)
+    domain = _domain(machine, role)
 
     def built(declared: Fabric, count: int) -> Wiring:
         return _build(declared, role, count, rails, planes, radix, cage, machine, rack, services, speed, rack_nodes,
                       spines, least, links, sized)  # fmt: skip
 
     def paired(declared: Fabric, count: int) -> Wiring:
-        return build_with_peer_ports(lambda item: built(item, count), declared, radix[0], rails, machine.domain_nodes)
+        return build_with_peer_ports(lambda item: built(item, count), declared, radix[0], rails, domain)
 
-    sizes = Sizes.of(fabric, nodes, rails, radix[0], machine.domain_nodes)
+    sizes = Sizes.of(fabric, nodes, rails, radix[0], domain)
     return build_with_reserved_ports(paired, fabric, sizes)
 
 
@@ -79,7 +86,7 @@ def _build(
     peers = fabric.peer_links
     spines = spines or fabric.spines
     ratio = (float(fabric.oversubscription.leaf), float(fabric.oversubscription.spine))
-    unit = reference_unit(fabric, machine, radix[0])
+    unit, domain = reference_unit(fabric, role, machine, radix[0]), _domain(machine, role)
     reserved = asks_of(services, planes, cage)
     # storage may ask for further leaves of any network; a node in the place of a manager may not
     more = fabric.tiers != 1 and (role != "compute" or any(service.full for service in services))
@@ -144,10 +151,10 @@ def _build(
     rule = leaves_of(fabric, role, nodes, rails, planes, radix[0], machine.scalable_unit, services, speed)
     sharing = fabric.leaf_rails or 1
     down = rule.down or fabric.leaf_down or (unit.leaf_down if unit else None)
-    if down is None and fabric.su is None and machine.domain_nodes > 1:
+    if down is None and fabric.su is None and domain > 1:
         # a leaf takes whole scale-up domains, so that none is split over two of them
         whole = most_down(radix[0], ratio[0]) // sharing
-        down = whole // machine.domain_nodes * machine.domain_nodes * sharing or None
+        down = whole // domain * domain * sharing or None
     most = (max(radix[0] - fabric.leaf_up, 0) if fabric.leaf_up else most_down(radix[0], ratio[0])) // sharing
     block = down // sharing if down else most
     if unit and rule.unit is None and block:
@@ -179,10 +186,10 @@ def _build(
         )
 
     # the maker's compute units are drawn without oversubscription
-    kept = unit and ratio[0] == 1 and role == "compute"
+    kept = unit and ratio[0] == 1
     free = free and not (kept or sized or rule.unit or rule.uplinks)
     fewest = max(rule.units or 0, least or 0) or None
-    demand = replace(demand, step=None if unit and role == "compute" else machine.domain_nodes, least=fewest or 1)
+    demand = replace(demand, step=None if unit else domain, least=fewest or 1)
 
     def of_units(of: Units) -> Wiring:
         return _select(partial(rail, of), fewest, more, demand if free else None, spines,
@@ -194,7 +201,7 @@ def _build(
     if not (is_open(fabric, role) and is_small(nodes, unit, radix[0], ratio[0])):
         return apart()
     small = SmallFabric(
-        nodes, rails, planes, machine.domain_nodes, ports, ratio, reserved, cage, fabric.leaf_rails, peers,
+        nodes, rails, planes, domain, ports, ratio, reserved, cage, fabric.leaf_rails, peers,
         demand.links,
     )  # fmt: skip
     return select_fewest_switches(small, apart, spines, least)

@@ -12,7 +12,8 @@ from ..fabric.roles import client_fabric, is_routed, role_of
 from ..model import Plan, PoolPlan
 from .client_names import NAMED_KINDS
 
-__all__ = ["client_pools", "has_service_hosts", "is_client", "reaching_pools", "routed_pools", "unreached_pools"]
+__all__ = ["client_pools", "has_service_hosts", "is_client", "reaching_pools", "routed_pools", "unreached_pools",
+           "why_on_fabric_only"]  # fmt: skip
 
 # Products whose clients are told which interfaces to use: over RDMA these have to be on the fabric itself.
 _NAMING = ("lustre", "weka")
@@ -61,10 +62,24 @@ def _is_reached(spec: ClusterSpec, index: int, networks: Sequence[str]) -> bool:
     fabric = client_fabric(spec, spec.storage[index].fabric)
     if spec.site.kind != "onprem" or fabric is None or not _has_switches(spec, fabric) or fabric.name in networks:
         return True
-    if fabric.kind == "infiniband" or _is_on_fabric_only(spec, index, fabric):
-        return False
+    return _has_way(spec, fabric, networks) and not _on_fabric_only(spec, index, fabric)
+
+
+def why_on_fabric_only(plan: Plan, index: int, pool: PoolPlan) -> str:
+    """Why a pool that cables and routers lead from to the servers of a store is no client of it: what clients need the
+    fabric itself for. Empty where no way leads there at all."""
+    fabric = client_fabric(plan.spec, plan.storage[index].fabric)
+    if fabric is None or not _has_switches(plan.spec, fabric) or not _has_way(plan.spec, fabric, pool.fabrics):
+        return ""
+    return _on_fabric_only(plan.spec, index, fabric)
+
+
+def _has_way(spec: ClusterSpec, fabric: Fabric, networks: Sequence[str]) -> bool:
+    """Whether cables and routers lead from one of these other networks to an Ethernet fabric."""
     own = [item for item in spec.fabrics if item.name in networks and item.kind != "infiniband"]
-    return any(_is_joined(spec.fabrics, fabric.name, item.name) for item in own if role_of(item) != "management")
+    return fabric.kind != "infiniband" and any(
+        _is_joined(spec.fabrics, fabric.name, item.name) for item in own if role_of(item) != "management"
+    )
 
 
 def _has_switches(spec: ClusterSpec, fabric: Fabric) -> bool:
@@ -72,13 +87,16 @@ def _has_switches(spec: ClusterSpec, fabric: Fabric) -> bool:
     return fabric.shape != "torus" and any(fabric.name in pool.fabrics for pool in spec.pools)
 
 
-def _is_on_fabric_only(spec: ClusterSpec, index: int, fabric: Fabric) -> bool:
-    """Whether clients have to be on the fabric of an Ethernet store: their files name its RDMA interfaces, or their
-    own names there."""
+def _on_fabric_only(spec: ClusterSpec, index: int, fabric: Fabric) -> str:
+    """What clients of an Ethernet store have to be on the fabric for: their files name its RDMA interfaces, or their
+    own names there. Empty where they need not."""
     store = spec.storage[index]
     if store.kind in NAMED_KINDS:
-        return bool(store.fabric) and is_routed(fabric.kind, role_of(fabric)) and _has_servers(spec, fabric)
-    return store.kind in _NAMING and not store.interface and fabric.kind == "roce"
+        named = store.fabric and is_routed(fabric.kind, role_of(fabric)) and _has_servers(spec, fabric)
+        return f"{store.kind} knows its clients by their names on {store.fabric}" if named else ""
+    if store.kind in _NAMING and not store.interface and fabric.kind == "roce":
+        return f"clients of {store.kind} over RoCE name RDMA interfaces of {fabric.name}"
+    return ""
 
 
 def _has_servers(spec: ClusterSpec, fabric: Fabric) -> bool:

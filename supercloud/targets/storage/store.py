@@ -7,7 +7,7 @@ from typing import Any
 
 from ..._version import __version__
 from ...plan.model import Plan, PoolPlan, ServerGroup, StoragePlan
-from ...plan.storage.clients import client_pools, has_service_hosts, routed_pools, unreached_pools
+from ...plan.storage.clients import client_pools, has_service_hosts, routed_pools, unreached_pools, why_on_fabric_only
 from ...plan.storage.interfaces import store_interfaces
 from ...primitives.bundle import File
 from ...primitives.templates import fill
@@ -66,9 +66,14 @@ class Store:
         return routed_pools(self.plan, self.index)
 
     @property
-    def unreached(self) -> tuple[PoolPlan, ...]:
-        """The pools whose nodes do not mount it, as they do not reach it."""
-        return unreached_pools(self.plan, self.index)
+    def unreached(self) -> dict[str, list[PoolPlan]]:
+        """Why their nodes do not mount it -> the pools."""
+        found: dict[str, list[PoolPlan]] = {}
+        for pool in unreached_pools(self.plan, self.index):
+            need = why_on_fabric_only(self.plan, self.index, pool)
+            why = f"{need}, and they have none" if need else "no network of the plan leads from there to the servers"
+            found.setdefault(why, []).append(pool)
+        return found
 
     @property
     def has_service_hosts(self) -> bool:

@@ -1,0 +1,68 @@
+"""Pools that are off the plan's in-band or management network are found: no cable leads to the addresses they have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from plan.test_resolve import planned
+from plan.test_storage_networks import COMPUTE, IN_BAND, MANAGEMENT
+
+from supercloud.errors import Finding
+from supercloud.plan.model import Plan
+
+TEN = {"name": "b", "machine": "dgx-h200", "nodes": 10}
+
+
+def site(*fabrics: dict[str, Any], joined: list[str], a: list[str] | None = None, **b: Any) -> Plan:
+    """Pool b on some networks, and pool a on all of them where nothing is said."""
+    nodes = {"name": "a", "machine": "dgx-h100", "nodes": 20, "fabrics": a or [item["name"] for item in fabrics]}
+    return planned(pools=[nodes, TEN | {"fabrics": joined} | b], fabrics=list(fabrics))
+
+
+def found(plan: Plan) -> list[Finding]:
+    return [item for item in plan.findings if item.check in ("pool-in-band", "pool-management")]
+
+
+def test_nodes_without_a_port_on_the_in_band_network_are_an_error() -> None:
+    """They stand in slurm.conf with addresses that nothing carries. What is advised cures it."""
+    (finding,) = found(site(COMPUTE, IN_BAND, joined=["compute"]))
+    assert (finding.check, finding.level, finding.path) == ("pool-in-band", "error", "pools[1].fabrics")
+    assert "the 10 nodes of b is on in-band" in finding.problem and "(10.2.0.[1-10])" in finding.problem
+    assert finding.hint.startswith("add in-band to pools[1].fabrics, or suppress")
+    cured = site(COMPUTE, IN_BAND, joined=["compute", "in-band"])
+    assert not found(cured) and not cured.errors
+
+
+def test_management_controllers_without_a_cable_are_a_warning() -> None:
+    (finding,) = found(site(COMPUTE, IN_BAND, MANAGEMENT, joined=["compute", "in-band"]))
+    assert (finding.check, finding.level, finding.path) == ("pool-management", "warning", "pools[1].fabrics")
+    assert "bmc-b-[0001-0010] (100.65.0.[1-10])" in finding.problem
+    assert finding.hint.startswith("add management to pools[1].fabrics, or suppress")
+    assert not found(site(COMPUTE, IN_BAND, MANAGEMENT, joined=["compute", "in-band", "management"]))
+
+
+def test_ports_that_the_catalog_does_not_know_are_asked_for() -> None:
+    """They may be there, so it is no error; any machine has one for management."""
+    plan = site(COMPUTE, IN_BAND, MANAGEMENT, joined=["compute"], machine="mi300x-8gpu")
+    in_band, management = found(plan)
+    assert in_band.level == "warning"
+    assert in_band.hint.startswith("put the ports of mi300x-8gpu into a catalog overlay (adapters, role: in-band)")
+    assert management.hint.startswith("add management to pools[1].fabrics")
+
+
+def test_a_network_that_is_full_is_not_advised() -> None:
+    """By hand: 30 nodes take 60 of the 64 ports of the only switch, 23 links to the building the others and 19 more."""
+    full = IN_BAND | {"tiers": 1, "exits": 23}
+    (finding,) = found(site(COMPUTE, full, joined=["compute"]))
+    assert finding.hint.startswith("declare a network with role: in-band for b")
+
+
+@pytest.mark.parametrize(("fabrics", "joined"), [
+    ([COMPUTE], ["compute"]),
+    ([COMPUTE, MANAGEMENT | {"joins": None}], ["compute", "management"]),
+    ([COMPUTE, IN_BAND, IN_BAND | {"name": "other", "role": "in-band"}], ["other"]),
+], ids=["no such network", "no in-band network", "one each"])  # fmt: skip
+def test_pools_on_what_there_is_say_nothing(fabrics: list[dict[str, Any]], joined: list[str]) -> None:
+    plan = site(*fabrics, joined=joined, a=[item["name"] for item in fabrics if item["name"] != "other"])
+    assert len(plan.fabrics) == len(fabrics) and not found(plan)
