@@ -59,6 +59,7 @@ class Scheduler(http.server.BaseHTTPRequestHandler):
     jobs: list[dict[str, Any]] = []
     objects: dict[str, dict[str, Any]] = {}
     said: list[tuple[int, Any]] = []
+    ended: list[str] = []
     refusing = False
     seen: list[tuple[str, str | None]] = []
 
@@ -87,6 +88,7 @@ class Scheduler(http.server.BaseHTTPRequestHandler):
 
     def do_DELETE(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        Scheduler.ended.append(self.path.rpartition("/")[2])
         self.answer(200, self.objects.pop(self.path, {}))
 
     def do_POST(self) -> None:
@@ -113,7 +115,7 @@ class Scheduler(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def address(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
     Scheduler.jobs, Scheduler.objects, Scheduler.said, Scheduler.seen = [], {}, [], []
-    Scheduler.refusing = False
+    Scheduler.refusing, Scheduler.ended = False, []
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Scheduler)
     url = f"http://127.0.0.1:{server.server_port}"
     monkeypatch.setenv("SLURM_JWT", "secret")
@@ -258,10 +260,66 @@ def test_a_job_that_sbatch_submitted_before_it_failed_is_found(tmp_path: Path, s
 def test_a_job_whose_answer_was_lost_runs_once(address: str, plan: Plan, store: Store) -> None:
     """Through the store: the job is not FAILED, and who looks for it has it under its number."""
     Scheduler.said = [(500, slurm_error(5004, "Socket timed out on send/recv operation"))]
-    with pytest.raises(Unsure, match="supercloud wait 1 finds out"):
+    with pytest.raises(Unsure, match="run: supercloud wait 1"):
         api.submit(job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
     assert not reconcile(store)
     assert (store.get(1).ref, store.get(1).state, len(Scheduler.jobs)) == ("1", State.QUEUED, 1)
+
+
+LOST = (500, slurm_error(5004, "Socket timed out on send/recv operation"))
+
+
+def test_a_job_that_the_controller_may_still_take_is_not_submitted_again_before_its_time_is_up(
+    address: str, plan: Plan, store: Store
+) -> None:
+    """The answer is lost, and the queue does not list the job yet: it is looked for, and handed over once, later."""
+    Scheduler.refusing, Scheduler.said = True, [LOST]
+    with pytest.raises(Unsure):
+        api.submit(job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
+    Scheduler.refusing = False
+    for later in (0, 0, 60, SlurmEngine.late_arrival - 10):
+        assert not reconcile(store, clock=lambda later=later: time.monotonic() + later)
+        assert (store.get(1).state, Scheduler.jobs) == (State.SUBMITTING, [])
+        assert "submission unknown, looked for again until 20" in store.get(1).reason
+    assert not reconcile(store, clock=lambda: time.monotonic() + SlurmEngine.late_arrival + 1)
+    assert (store.get(1).ref, store.get(1).reason, len(Scheduler.jobs)) == ("1", "", 1)
+
+
+def test_a_job_that_appears_while_it_is_looked_for_runs_once(address: str, plan: Plan, store: Store) -> None:
+    Scheduler.said = [LOST]
+    with pytest.raises(Unsure):
+        api.submit(job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
+    late, Scheduler.jobs = Scheduler.jobs, []
+    assert not reconcile(store) and store.get(1).ref is None
+    assert api.submit(job(), plan, key="k", store=store).record.state is State.SUBMITTING
+    Scheduler.jobs = late
+    assert not reconcile(store) and (store.get(1).ref, len(Scheduler.jobs)) == ("1", 1)
+
+
+def test_two_jobs_of_one_key_are_told_of_and_cancelled_together(rest: SlurmEngine, tmp_path: Path) -> None:
+    ended, ref, again = submitted(rest), submitted(rest), submitted(rest)
+    submitted_other = rest.submit(rest.prepare(job(), AT, "other"))
+    Scheduler.jobs[0]["job_state"] = ["COMPLETED"]
+    said = rest.poll([ended, ref, again, submitted_other])
+    for number in (ref, again):
+        assert "more than once, as jobs 2 and 3" in said[number].reason, said
+    assert not said[ended].reason and not said[submitted_other].reason
+    rest.cancel(ref)
+    assert Scheduler.ended == ["2", "3"]
+
+    class Queue:
+        ran: list[str] = []
+
+        def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> Answer:
+            self.ran += argv[1:] if argv[0] == "scancel" else ()
+            rows = [(1, "COMPLETED", "k"), (2, "RUNNING", "k"), (3, "PENDING", "k"), (4, "RUNNING", "other")]
+            return Answer(0, "".join(f"{number}|{state}|None|0|0|1795213461|1795213461|supercloud:{key}:{16 * 'a'}|\n"
+                                     for number, state, key in rows))  # fmt: skip
+
+    by_commands = SlurmEngine(Connection(engine="slurm"), tmp_path, Queue())
+    assert "as jobs 2 and 3" in by_commands.poll(["2"])["2"].reason
+    by_commands.cancel("2")
+    assert Queue.ran == ["2", "3"]
 
 
 # -- Kubernetes --------------------------------------------------------------------------------------------------------
