@@ -20,7 +20,7 @@ from typing import IO, Any
 import pytest
 
 from supercloud.errors import EngineError
-from supercloud.jobs import api
+from supercloud.jobs import api, web
 from supercloud.jobs.engine import Unsure
 from supercloud.jobs.engines.kubernetes import connection
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
@@ -467,7 +467,74 @@ def test_a_proxy_that_is_asked_for_is_used_but_sees_no_token(
     write_kubeconfig(tmp_path / "kubeconfig", "https://cluster.example", **asked)
     with pytest.raises(EngineError, match="Tunnel connection failed: 501"):  # what the stand-in says to CONNECT
         KubernetesEngine(Connection(engine="kubernetes"), tmp_path).nodes()
-    write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1", **asked)
+    write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1" if asked else "http://192.0.2.1:1", **asked)
     with pytest.raises(EngineError, match="plain http through a proxy, over which no token is sent"):
         KubernetesEngine(Connection(engine="kubernetes"), tmp_path).nodes()
     assert not Scheduler.seen
+
+
+def test_a_proxy_of_the_variable_gets_nothing_that_is_for_this_machine(
+    address: str, rest: SlurmEngine, cluster: KubernetesEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An ssh tunnel ends here, and the token in it is in no network: a proxy elsewhere would read it."""
+    monkeypatch.setenv("SUPERCLOUD_PROXY", "http://127.0.0.1:1")
+    assert not rest.controller.keys()
+    with pytest.raises(EngineError, match="there is none"):
+        cluster.nodes()
+    assert any(place.startswith("/api/v1/") for place, _ in Scheduler.seen)
+
+
+@pytest.mark.parametrize("server", ["{}", "//{}", "HTTP://{}"])
+@pytest.mark.parametrize("field", [{}, {"insecure-skip-tls-verify": True}], ids=["", "insecure"])
+def test_a_token_goes_to_no_address_without_https(
+    address: str, tmp_path: Path, server: str, field: dict[str, Any]
+) -> None:
+    """An address without a scheme is plain http to the client. (0.0.0.0 is this machine, and not known as such.)"""
+    write_kubeconfig(tmp_path / "kubeconfig", server.format(address.replace("http://127.0.0.1", "0.0.0.0")), **field)
+    engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
+    for ask in (engine.check_reach, engine.nodes):
+        with pytest.raises(EngineError, match="plain http, over which no token is sent"):
+            ask()
+    assert not Scheduler.seen
+
+
+@pytest.mark.parametrize(("there", "proxy", "plain"), [
+    ("https://a:1", "", False), ("HTTPS://a", "http://p", False), ("http://127.0.0.1:1", "", False),
+    ("http://[::1]:1", "", False), ("http://localhost:1", "", False), ("http://127.0.0.1:1", "http://p", True),
+    ("http://a", "", True), ("a:1", "", True), ("//a", "", True), ("127.0.0.1:1", "", True), ("", "", True),
+    ("http://evil#@127.0.0.1", "", True), ("http:/\\127.0.0.1", "", True), ("http://[", "", True),
+    ("httpsx://a", "", True), (" https://a", "", True),
+])  # fmt: skip
+def test_a_credential_is_read_on_its_way_unless_it_is_certain_that_it_is_not(
+    there: str, proxy: str, plain: bool
+) -> None:
+    assert web.is_plain(there, proxy) is plain
+
+
+@pytest.mark.parametrize("said", ["socks5://me:hidden@p:1", "http://", "http://p:99999", "http://p q:1", "http://["])
+def test_a_proxy_that_is_none_is_named_by_its_variable(
+    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    monkeypatch.setenv("SUPERCLOUD_PROXY", said)
+    monkeypatch.setenv(tokens.ADDRESS, "https://slurm.example")
+    write_kubeconfig(tmp_path / "kubeconfig", "https://cluster.example")
+    for engine in (KubernetesEngine(Connection(engine="kubernetes"), tmp_path),
+                   SlurmEngine(Connection(engine="slurm", via="https://slurm.example"), tmp_path)):  # fmt: skip
+        with pytest.raises(EngineError, match="SUPERCLOUD_PROXY is .*not the address of a proxy") as caught:
+            engine.check_reach()
+        assert "hidden" not in str(caught.value)
+
+
+@pytest.mark.parametrize("proxy", ["http://me:hidden@127.0.0.1:1", "127.0.0.1:1", "a stand-in that makes no tunnel"])
+def test_a_proxy_that_is_not_reached_is_told_of_and_nothing_was_sent(
+    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch, proxy: str
+) -> None:
+    monkeypatch.setenv("SUPERCLOUD_PROXY", address if " " in proxy else proxy)
+    monkeypatch.setenv(tokens.ADDRESS, "https://slurm.example")
+    write_kubeconfig(tmp_path / "kubeconfig", "https://cluster.example")
+    slurm = SlurmEngine(Connection(engine="slurm", via="https://slurm.example"), tmp_path)
+    slurm._rest.__dict__["format"] = "v0.0.41"  # known before the proxy went away
+    for engine in (KubernetesEngine(Connection(engine="kubernetes"), tmp_path), slurm):
+        with pytest.raises(EngineError, match="is not reached.*by way of the proxy .*127.0.0.1") as caught:
+            submitted(engine)
+        assert not isinstance(caught.value, Unsure) and "hidden" not in str(caught.value)

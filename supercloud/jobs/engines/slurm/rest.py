@@ -93,6 +93,8 @@ class Rest:
         except TimeoutError:
             raise Unsure(f"{self.address} timed out") from None
         except urllib.error.URLError as error:
+            if isinstance(error.reason, web.NotConnected):  # nothing was sent
+                raise EngineError(f"{self.address} is not reached: {error.reason}") from None
             if isinstance(error.reason, TimeoutError):
                 raise Unsure(f"{self.address} timed out") from None
             if isinstance(error.reason, BrokenPipeError | ConnectionAbortedError | ConnectionResetError):
