@@ -27,9 +27,14 @@ def reconcile(
     """Ask every engine once about all its live jobs (or ``only`` some), and finish what a crash left half done.
 
     Engines that do not answer are returned as errors (and in ``silent`` by their connections); what is known about
-    their jobs stays as it was. Whatever goes wrong with one of them, the others are asked.
+    their jobs stays as it was. Whatever goes wrong with one of them, the others are asked. A store that could not be
+    written when it was opened is opened anew.
     """
     problems: list[SupercloudError] = []
+    try:
+        store.reopen()
+    except StoreError as error:
+        return [error]
     groups: dict[str, list[JobRecord]] = {}
     damaged: list[StoreError] = []
     for record in store.live(damaged) if only is None else store.among(only, damaged):

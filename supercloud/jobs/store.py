@@ -68,6 +68,10 @@ class Store:
         """Why nothing can be written (the disk is full); None where it can."""
         return self._database.unwritable
 
+    def reopen(self) -> None:
+        """Open the file anew where it could not be written; raises :class:`StoreError` where it cannot be read."""
+        self._database.reopen()
+
     def check(self) -> None:
         """Look through the whole file for damage; raises :class:`StoreError`."""
         self._database.check()
