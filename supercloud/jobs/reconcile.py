@@ -167,6 +167,11 @@ def _recover(
         elif not isinstance(engine, Finds):
             said = "its submitter died, and this engine cannot say whether it has the job"
             store.observe({record.id: Status(State.UNKNOWN, reason=said)})
+        elif record.reason.startswith(_LOOKED_FOR) and not _must_wait(store, engine, record, clock):
+            said = (f"submission unknown, and {record.engine} does not say whether it has the job: it is still on its "
+                    "way, or older than what the queue lists, without accounts to look in; look there for the key "
+                    f"{record.engine_key}")  # fmt: skip
+            store.explain_submission(record.id, record.owner, said)
     return problems
 
 

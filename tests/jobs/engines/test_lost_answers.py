@@ -26,6 +26,7 @@ from supercloud.jobs.engines.kubernetes import connection
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.engines.local import engine as local
 from supercloud.jobs.engines.slurm import communication, tokens
+from supercloud.jobs.engines.slurm import rest as rest_module
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.runner import Answer
 from supercloud.jobs.placement import Placement
@@ -283,6 +284,21 @@ def test_a_job_that_the_controller_may_still_take_is_not_submitted_again_before_
         assert "submission unknown, looked for again until 20" in store.get(1).reason
     assert not reconcile(store, clock=lambda: time.monotonic() + SlurmEngine.late_arrival + 1)
     assert (store.get(1).ref, store.get(1).reason, len(Scheduler.jobs)) == ("1", "", 1)
+
+
+def test_a_job_of_which_slurm_cannot_say_whether_it_was_there_is_not_submitted_again(
+    address: str, plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without accounts, once the controller may have forgotten it."""
+    Scheduler.refusing, Scheduler.said = True, [LOST]
+    with pytest.raises(Unsure):
+        api.submit(job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
+    Scheduler.refusing = False
+    monkeypatch.setattr(rest_module.Rest, "older_keys", lambda self, seconds: None)
+    assert not reconcile(store) and "looked for again until" in store.get(1).reason
+    assert not reconcile(store, clock=lambda: time.monotonic() + SlurmEngine.late_arrival + 1)
+    assert "does not say whether it has the job" in store.get(1).reason and "the key k" in store.get(1).reason
+    assert not Scheduler.jobs and store.get(1).state is State.SUBMITTING
 
 
 def test_a_job_that_appears_while_it_is_looked_for_runs_once(address: str, plan: Plan, store: Store) -> None:
