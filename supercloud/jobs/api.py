@@ -129,8 +129,8 @@ def submit(
         except (Unsure, StoreError) as error:  # whoever repeats it without its key has it twice
             raise type(error)(
                 f"job {record.id} ({job.name}, key {key}) is recorded, and whether its engine has it is not known: "
-                f"{without_advice(error)}; do not submit it again: supercloud wait {record.id} finds out, and hands it "
-                "over if it was not taken"
+                f"{without_advice(error)}; submitting it once more could run it twice. To find out, and to hand "
+                f"it over if it was not taken, run: supercloud wait {record.id}"
             ) from error
     return Job(store.get(record.id), store)
 

@@ -57,19 +57,30 @@ class Database:
         self.path = path
         self.unwritable: StoreError | None = None
         """Why nothing can be written; None where it can."""
-        self._lock = threading.RLock()
+        self._lock, self._migrations = threading.RLock(), migrations
         with self._said():
             private.require_own(path.parent)
             with contextlib.suppress(OSError):  # said better below
                 private.make_file(path)
-            try:
-                self._open(migrations)
-            except sqlite3.OperationalError as error:
-                name = getattr(error, "sqlite_errorname", "") or ""
-                if not (name.startswith(_UNWRITABLE) and path.exists() and path.stat().st_size):
-                    raise
-                self.unwritable = StoreError(_sentence(path, error))
-                self._open(migrations, reading=True)
+            self._open_as_possible()
+
+    def reopen(self) -> None:
+        """Open a file anew that could not be written, as it may be possible by now; raises :class:`StoreError`."""
+        with self._lock, self._said():
+            if self.unwritable:
+                self._finalizer()  # it holds the lock of the file
+                self._open_as_possible()
+
+    def _open_as_possible(self) -> None:
+        try:
+            self._open(self._migrations)
+            self.unwritable = None
+        except sqlite3.OperationalError as error:
+            name = getattr(error, "sqlite_errorname", "") or ""
+            if not (name.startswith(_UNWRITABLE) and self.path.exists() and self.path.stat().st_size):
+                raise
+            self.unwritable = StoreError(_sentence(self.path, error))
+            self._open(self._migrations, reading=True)
 
     def _open(self, migrations: Sequence[str], reading: bool = False) -> None:
         unclean = _size(Path(f"{self.path}-wal")) > 0  # unless somebody else has it open

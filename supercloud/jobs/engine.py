@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # a list of jobs must come quickly: it opens engines, and pla
     from .placed import Placement
 
 __all__ = ["ENGINES", "CarriesDigests", "ChecksReach", "Depends", "Engine", "Finds", "KeepsResults", "Recalls",
-           "StreamsLogs", "TakesTokens", "Unsure", "defect_of", "engine_names", "open_engine"]  # fmt: skip
+           "StreamsLogs", "TakesLate", "TakesTokens", "Unsure", "defect_of", "engine_names", "open_engine"]  # fmt: skip
 
 ENGINES = {
     "fake": "supercloud.jobs.engines.fake:FakeEngine",
@@ -87,6 +87,16 @@ class Finds(Protocol):
 
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
         """For each key submitted after ``since`` its ref, None when it is certainly not there; left out: who knows."""
+
+
+@runtime_checkable
+class TakesLate(Protocol):
+    """An engine whose scheduler may still take a job some time after nobody waits for its answer any more, and which
+    may then have two jobs of one key: what :meth:`Finds.find` does not see is submitted again only after that time.
+    """
+
+    late_arrival: float
+    """Seconds after the end of a submission without an answer within which its job may still appear."""
 
 
 @runtime_checkable

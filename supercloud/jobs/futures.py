@@ -83,8 +83,8 @@ def _refresh(jobs: Collection[Job]) -> list[EngineError | StoreError]:
         found = reconcile(store, list(mine))
         problems += [error for error in found if isinstance(error, EngineError | StoreError)]
         if store.unwritable:
-            _warn(f"warning: {store.unwritable}; a job that ends now is not seen to end: end this, and wait again when "
-                  "it can be written")  # fmt: skip
+            _warn(f"warning: {store.unwritable}; a job that ends now is not seen to end before it can be "
+                  "written again")  # fmt: skip
         for error in problems:
             if isinstance(error, StoreError) and error is not store.unwritable:
                 _warn(f"warning: {error}")

@@ -130,7 +130,8 @@ class Job:
         if self.record.state is State.HELD and self.store.cancel_held(self.id):
             return self.look().state
         if self.record.ref is None:
-            raise EngineError(f"job {self.id} is being submitted; try again in a moment")
+            raise EngineError(f"job {self.id} is being submitted; try again "
+                              f"{f'later: {self.record.reason}' if self.record.reason else 'in a moment'}")  # fmt: skip
         self.store.keep(self.id, "cancel was asked for")
         self._engine().cancel(self.record.ref)
         return self.state()

@@ -23,7 +23,7 @@ from .processes import ProcessId, boot
 from .records import JobRecord
 from .store import Store
 
-__all__ = ["LEASE", "RENEW", "has_run_out", "renewed"]
+__all__ = ["LEASE", "RENEW", "has_run_out", "renewed", "seconds_left"]
 
 LEASE = 60.0
 """Seconds for which a count must stand still."""
@@ -52,12 +52,20 @@ def renewed(store: Store, number: int) -> Iterator[None]:
 
 def has_run_out(store: Store, record: JobRecord, clock: Callable[[], float] = time.monotonic) -> bool:
     """Whether the owner of a submission, which cannot be looked up from here, has not counted for ``LEASE`` seconds."""
+    return seconds_left(store, record, LEASE, clock) <= 0
+
+
+def seconds_left(store: Store, record: JobRecord, seconds: float, clock: Callable[[], float] = time.monotonic) -> float:
+    """How many of ``seconds`` are left since a submission was first seen with the owner and the count that it has now.
+
+    0 or less: they are over. Writes down when it was first seen; raises :class:`StoreError` where it cannot.
+    """
     asked = "SELECT since FROM watches WHERE job = ? AND boot = ? AND owner = ? AND lease = ?"
     seen = store.read(asked, (record.id, boot(), record.owner, record.lease))
     now = clock()
     if seen and seen[0]["since"] <= now:
-        return now - float(seen[0]["since"]) >= LEASE
+        return seconds - (now - float(seen[0]["since"]))
     with store.writing(soon=True) as database:
         database.execute("INSERT OR REPLACE INTO watches (job, boot, owner, lease, since) VALUES (?, ?, ?, ?, ?)",
                          (record.id, boot(), record.owner, record.lease, now))  # fmt: skip
-    return False
+    return seconds

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..errors import EngineError, InputError, StoreError, SupercloudError
 from ..spec.fleet import Connection
-from .engine import Engine, Finds, Unsure, defect_of, open_engine
+from .engine import Engine, Finds, TakesLate, Unsure, defect_of, open_engine
 from .identity import digests_of
-from .leases import has_run_out, renewed
+from .leases import has_run_out, renewed, seconds_left
 from .processes import ProcessId
 from .states import State
 from .store import JobRecord, Store
@@ -20,14 +21,20 @@ __all__ = ["hand_over", "in_hand", "reconcile"]
 
 
 def reconcile(
-    store: Store, only: Collection[int] | None = None, silent: dict[str, EngineError] | None = None
-) -> list[SupercloudError]:
+    store: Store, only: Collection[int] | None = None, silent: dict[str, EngineError] | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> list[SupercloudError]:  # fmt: skip
     """Ask every engine once about all its live jobs (or ``only`` some), and finish what a crash left half done.
 
     Engines that do not answer are returned as errors (and in ``silent`` by their connections); what is known about
-    their jobs stays as it was. Whatever goes wrong with one of them, the others are asked.
+    their jobs stays as it was. Whatever goes wrong with one of them, the others are asked. A store that could not be
+    written when it was opened is opened anew.
     """
     problems: list[SupercloudError] = []
+    try:
+        store.reopen()
+    except StoreError as error:
+        return [error]
     groups: dict[str, list[JobRecord]] = {}
     damaged: list[StoreError] = []
     for record in store.live(damaged) if only is None else store.among(only, damaged):
@@ -37,7 +44,7 @@ def reconcile(
     for connection, records in groups.items():
         try:
             engine = open_engine(Connection.model_validate_json(connection), store.folder)
-            problems += _recover(store, engine, [record for record in records if record.ref is None])
+            problems += _recover(store, engine, [record for record in records if record.ref is None], clock)
             _refresh(store, engine, [record for record in records if record.ref is not None])
         except (EngineError, InputError, StoreError) as error:  # a disk that is full forbids no look at what is known
             problems.append(error)
@@ -84,7 +91,7 @@ def hand_over(store: Store, engine: Engine, number: int, submission: Submission)
     record = store.get(number)
     submission = replace(submission, recorded=record.recorded, spec=digest_of_spec(record.spec))
     with contextlib.ExitStack() as broken_off:  # interrupted, or unsure: it will be looked for
-        broken_off.callback(store.leave, number)
+        broken_off.callback(_leave, store, engine, number)
         try:
             with renewed(store, number):
                 ref = engine.submit(submission)
@@ -99,14 +106,45 @@ def hand_over(store: Store, engine: Engine, number: int, submission: Submission)
     store.submitted(number, ref)
 
 
-def _recover(store: Store, engine: Engine, records: Sequence[JobRecord]) -> list[EngineError]:
+def _leave(store: Store, engine: Engine, number: int) -> None:
+    """Write down that a submission is over and that nobody knows what became of it; its time is counted from now."""
+    store.leave(number)
+    if _late_arrival(engine):
+        _must_wait(store, engine, store.get(number), time.monotonic)
+
+
+def _late_arrival(engine: Engine) -> float:
+    return engine.late_arrival if isinstance(engine, TakesLate) else 0.0
+
+
+def _must_wait(store: Store, engine: Engine, record: JobRecord, clock: Callable[[], float]) -> bool:
+    """Whether the scheduler may still take a submission that it does not know yet; the record then says so."""
+    if record.state is not State.SUBMITTING or not (seconds := _late_arrival(engine)):
+        return False
+    try:
+        left = seconds_left(store, record, seconds, clock)
+        if left > 0 and (left == seconds or not record.reason.startswith(_LOOKED_FOR)):
+            until = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() + left))
+            store.explain_submission(record.id, record.owner, f"{_LOOKED_FOR} {until}, and then handed over again "
+                                     f"unless {record.engine} has it")  # fmt: skip
+    except StoreError:  # it is counted as soon as something can be written
+        return True
+    return left > 0
+
+
+_LOOKED_FOR = "submission unknown, looked for again until"
+
+
+def _recover(
+    store: Store, engine: Engine, records: Sequence[JobRecord], clock: Callable[[], float]
+) -> list[EngineError]:
     """Jobs that were recorded, but not that an engine has them: their submitter died in between, or still lives."""
     orphans = []
     for record in records:
         owner = ProcessId.parse(record.owner)
         left = owner == ProcessId.own() and (str(store.folder), record.key) not in _in_hand
         alive = owner.alive if owner else False
-        if left or alive is False or (alive is None and has_run_out(store, record)):
+        if left or alive is False or (alive is None and has_run_out(store, record, clock)):
             orphans.append(record)
     problems: list[EngineError] = []
     if not orphans:
@@ -118,6 +156,8 @@ def _recover(store: Store, engine: Engine, records: Sequence[JobRecord]) -> list
         if ref is not None:
             store.submitted(record.id, ref, record.launch)
         elif record.state is State.PENDING or record.engine_key in found:
+            if _must_wait(store, engine, record, clock):
+                continue
             with in_hand(store, record.key):
                 if store.begin(record.id, record.owner, record.lease):
                     try:
@@ -127,6 +167,11 @@ def _recover(store: Store, engine: Engine, records: Sequence[JobRecord]) -> list
         elif not isinstance(engine, Finds):
             said = "its submitter died, and this engine cannot say whether it has the job"
             store.observe({record.id: Status(State.UNKNOWN, reason=said)})
+        elif record.reason.startswith(_LOOKED_FOR) and not _must_wait(store, engine, record, clock):
+            said = (f"submission unknown, and {record.engine} does not say whether it has the job: it is still on its "
+                    "way, or older than what the queue lists, without accounts to look in; look there for the key "
+                    f"{record.engine_key}")  # fmt: skip
+            store.explain_submission(record.id, record.owner, said)
     return problems
 
 

@@ -41,7 +41,8 @@ def reached(connection: Connection) -> Connection:
     except (TypeError, ValueError, RecursionError) as error:
         problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
         raise EngineError(f"stack {connection.stack}: its output 'connection' is no connection: {problem}") from None
-    if found.via and not connection.via and web.is_plain(found.via):
+    is_service = (found.via or "").startswith("http")
+    if found.via and is_service and not connection.via and web.is_plain(found.via):
         raise EngineError(f"stack {connection.stack}: its output 'connection' says {found.via}: plain http, over "
                           "which no token is sent unless you ask for it; "
                           f"take --via {found.via} in place of the stack, "

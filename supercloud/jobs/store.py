@@ -68,6 +68,10 @@ class Store:
         """Why nothing can be written (the disk is full); None where it can."""
         return self._database.unwritable
 
+    def reopen(self) -> None:
+        """Open the file anew where it could not be written; raises :class:`StoreError` where it cannot be read."""
+        self._database.reopen()
+
     def check(self) -> None:
         """Look through the whole file for damage; raises :class:`StoreError`."""
         self._database.check()
@@ -232,6 +236,12 @@ class Store:
         with self.writing() as connection:
             connection.execute("UPDATE jobs SET owner = '' WHERE id = ?", (number,))
 
+    def explain_submission(self, number: int, owner: str, reason: str) -> None:
+        """Write down why a job is still being submitted, unless it no longer is, or by another process."""
+        with self.writing(soon=True) as connection:
+            connection.execute("UPDATE jobs SET reason = ? WHERE id = ? AND state = ? AND owner = ?",
+                               (reason, number, State.SUBMITTING, owner))  # fmt: skip
+
     def put_back(self, number: int, reason: str) -> bool:
         """Give a job that its engine refused back to its broker; False where it has none."""
         with self.writing() as connection:
@@ -250,8 +260,8 @@ class Store:
         """
         with self.writing(soon=True) as connection:
             cursor = connection.execute(
-                "UPDATE jobs SET state = ?, ref = ?, owner = '', submitted = ? WHERE id = ? AND state IN (?, ?)"
-                " AND launch = coalesce(?, launch)",
+                "UPDATE jobs SET state = ?, ref = ?, owner = '', reason = '', submitted = ?"
+                " WHERE id = ? AND state IN (?, ?) AND launch = coalesce(?, launch)",
                 (State.QUEUED, ref, time.time(), number, State.SUBMITTING, State.UNKNOWN, launch),
             )
             if cursor.rowcount:

@@ -21,10 +21,14 @@ from ..errors import UnusableEngine
 from . import bounded
 from .bounded import ANSWER, Deadline, Limits
 
-__all__ = ["PROXY", "header_value", "is_plain", "send", "warn_of_plain"]
+__all__ = ["NotConnected", "PROXY", "by_way_of", "header_value", "is_plain", "proxy_for", "send", "warn_of_plain"]
 
 PROXY = "SUPERCLOUD_PROXY"
-"""The address of a proxy that requests go through; the proxies of the environment are not used."""
+"""The address of a proxy that requests beyond this machine go through; those of the environment are not used."""
+
+
+class NotConnected(OSError):
+    """A connection was not made: nothing was sent."""
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -38,14 +42,16 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 def send(request: urllib.request.Request, patience: float, limits: Limits = ANSWER) -> bytes:
     """Send a request and return the answer; raises as :func:`urllib.request.urlopen` does.
 
+    An :class:`urllib.error.URLError` whose reason is :class:`NotConnected` means that nothing was sent.
+
     ``patience`` is for how many seconds nothing may come. An answer beyond ``limits`` raises :class:`Unsure`, a
     redirect :class:`EngineError`. Of an error (:class:`urllib.error.HTTPError`) only the beginning can be read. A
-    proxy is used only where ``SUPERCLOUD_PROXY`` names one.
+    proxy is used only where ``SUPERCLOUD_PROXY`` names one, and never for an address of this machine.
     """
-    proxy = os.environ.get(PROXY, "")
+    proxy = proxy_for(request.full_url)
     handler = urllib.request.ProxyHandler({"http": proxy, "https": proxy} if proxy else {})
     with bounded.Deadline(limits.seconds) as deadline:
-        opener = urllib.request.build_opener(handler, _NoRedirects, _Http(deadline), _Https(deadline))
+        opener = urllib.request.build_opener(handler, _NoRedirects, _Http(deadline, proxy), _Https(deadline, proxy))
         try:
             with opener.open(request, timeout=patience) as response:
                 data = bounded.read(response.read, limits.size, request.full_url)
@@ -73,30 +79,33 @@ def _beginning(error: urllib.error.HTTPError) -> bytes:
 class _Http(urllib.request.HTTPHandler):
     """Connections that end by a deadline."""
 
-    def __init__(self, deadline: Deadline):
+    def __init__(self, deadline: Deadline, proxy: str):
         super().__init__()
-        self.deadline = deadline
+        self.deadline, self.proxy = deadline, proxy
 
     def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(partial(_connection, http.client.HTTPConnection, self.deadline), req)
+        return self.do_open(partial(_connection, http.client.HTTPConnection, self.deadline, self.proxy), req)
 
 
 class _Https(urllib.request.HTTPSHandler):
     """The same with TLS."""
 
-    def __init__(self, deadline: Deadline):
+    def __init__(self, deadline: Deadline, proxy: str):
         super().__init__()
-        self.deadline = deadline
+        self.deadline, self.proxy = deadline, proxy
 
     def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(partial(_connection, http.client.HTTPSConnection, self.deadline), req)
+        return self.do_open(partial(_connection, http.client.HTTPSConnection, self.deadline, self.proxy), req)
 
 
-def _connection(kind: type[http.client.HTTPConnection], deadline: Deadline, host: str,
+def _connection(kind: type[http.client.HTTPConnection], deadline: Deadline, proxy: str, host: str,
                 **settings: Any) -> http.client.HTTPConnection:  # fmt: skip
     class Watched(kind):  # type: ignore[misc, valid-type]
         def connect(self) -> None:
-            super().connect()
+            try:
+                super().connect()  # TLS and the tunnel of a proxy are part of it
+            except OSError as error:
+                raise NotConnected(f"{error}{by_way_of(proxy)}") from error
             deadline.watch(self.sock)
 
     made: http.client.HTTPConnection = Watched(host, **settings)
@@ -116,10 +125,52 @@ def header_value(text: str, what: str) -> str:
     return text
 
 
-def is_plain(address: str) -> bool:
-    """Whether what is sent to an address goes over a network in plain text."""
-    parts = urlsplit(address)
-    return parts.scheme == "http" and not _is_loopback(parts.hostname or "")
+def is_plain(address: str, proxy: str | None = None) -> bool:
+    """Whether a credential that is sent to an address, by way of a proxy or without one, can be read on its way.
+
+    Whatever is not https can: a library adds a scheme of its own to an address without one. Only plain http to this
+    very machine stays in it, unless a proxy has it first.
+    """
+    if address[:8].lower() == "https://":
+        return False
+    return bool(proxy) or address[:7].lower() != "http://" or not _is_loopback(_host(address))
+
+
+def proxy_for(address: str) -> str:
+    """The proxy that ``SUPERCLOUD_PROXY`` names, for any address but those of this machine; empty where there is none.
+
+    Raises :class:`UnusableEngine` where it is not the address of a proxy. Without a scheme it is one of http.
+    """
+    said = os.environ.get(PROXY, "")
+    if not said or _is_loopback(_host(address)):
+        return ""
+    proxy = said if "://" in said else f"http://{said}"
+    try:
+        parts = urlsplit(proxy)
+        is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_one = False
+    if not is_one or not proxy.isprintable() or " " in proxy:
+        raise UnusableEngine(f"{PROXY} is {_without_user(said)!r:.100}, not the address of a proxy: write "
+                             "http://HOST:PORT, or unset it")  # fmt: skip
+    return proxy
+
+
+def by_way_of(proxy: str | None) -> str:
+    """What is added to an error where a proxy is used; its user and password are left out."""
+    return f", by way of the proxy {_without_user(proxy)} (is it that of {PROXY} or proxy-url?)" if proxy else ""
+
+
+def _without_user(address: str) -> str:
+    scheme, separator, rest = address.rpartition("://")
+    return f"{scheme}{separator}{rest.rpartition('@')[2]}"
+
+
+def _host(address: str) -> str:
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""
 
 
 @cache

@@ -132,7 +132,7 @@ def test_a_submission_of_which_nobody_knows_names_the_job_that_is_recorded(
             raise error
 
     fake.at = fails
-    said = r"job 1 \(job, key k\) is recorded, and whether its engine has it is not known: (timed out|full); do not"
+    said = r"job 1 \(job, key k\) is recorded, and whether its engine has it is not known: (timed out|full); submitting"
     with pytest.raises(type(error), match=said):
         submit(job(), plan, store, key="k")
     fake.at = lambda point: None

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import resource
 from collections.abc import Callable
 from typing import Any
 
@@ -41,6 +42,30 @@ def test_time_is_up(submit: Callable[..., api.Job]) -> None:
         list(as_completed([slow], 0.05))
     with pytest.raises(TimeoutError):
         slow.exception(0.01)
+
+
+def test_a_wait_that_began_while_the_disk_was_full_ends_once_there_is_space(
+    submit: Callable[..., api.Job], store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit("COMPLETED")
+    store.close()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    looks: list[float] = []
+
+    def frees_space(seconds: float) -> None:
+        looks.append(seconds)
+        if len(looks) == 3:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))  # no file of this process can grow
+        with Store(store.folder) as full:
+            assert full.unwritable
+            monkeypatch.setattr(futures_module.time, "sleep", frees_space)
+            done, _ = wait([api.get(1, full)], 60)
+            assert [job.record.state for job in done] == ["COMPLETED"] and len(looks) >= 3
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_in_the_order_of_their_ends(submit: Callable[..., api.Job]) -> None:

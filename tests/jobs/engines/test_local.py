@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jobs.namespaces import are_allowed
 from jobs.waiting import eventually, stop_agent
 
 from supercloud.errors import EngineError, JobFailed
 from supercloud.jobs import api
+from supercloud.jobs.engines import local
 from supercloud.jobs.engines.local import runs, slots
 from supercloud.jobs.engines.local.engine import LocalEngine
 from supercloud.jobs.engines.local.queue import Queue, Task
@@ -301,3 +303,17 @@ def test_a_time_limit_ignores_a_clock_that_jumps(monkeypatch: pytest.MonkeyPatch
         status = queue.statuses([str(ref)])[str(ref)]
         assert status.started is not None and status.ended is not None and 0 <= status.ended - status.started < 60
     queue.close()
+
+
+@pytest.mark.skipif(not are_allowed(), reason="this system gives no namespaces")
+def test_a_program_that_ends_on_a_full_disk_leaves_its_exit_code(tmp_path: Path) -> None:
+    """In a small file system of its own, which the program fills before it ends."""
+    script = """
+    mount -t tmpfs -o size=64k tmpfs "$1" && mkdir "$1/task" || exit 99
+    sh "$2" "$1/task" "$1/log" "$1" - sh -c 'cat /dev/zero >fill 2>/dev/null; exit 3' </dev/null
+    cat "$1/task/exit"
+    """
+    wrapper = str(Path(local.__file__).with_name("run.sh"))
+    done = subprocess.run(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", str(tmp_path),
+                           wrapper], capture_output=True, text=True)  # fmt: skip
+    assert (done.stdout.split(), done.stderr) == (["3"], "")

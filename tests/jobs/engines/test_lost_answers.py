@@ -20,12 +20,13 @@ from typing import IO, Any
 import pytest
 
 from supercloud.errors import EngineError
-from supercloud.jobs import api
+from supercloud.jobs import api, web
 from supercloud.jobs.engine import Unsure
 from supercloud.jobs.engines.kubernetes import connection
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.engines.local import engine as local
 from supercloud.jobs.engines.slurm import communication, tokens
+from supercloud.jobs.engines.slurm import rest as rest_module
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.runner import Answer
 from supercloud.jobs.placement import Placement
@@ -59,6 +60,7 @@ class Scheduler(http.server.BaseHTTPRequestHandler):
     jobs: list[dict[str, Any]] = []
     objects: dict[str, dict[str, Any]] = {}
     said: list[tuple[int, Any]] = []
+    ended: list[str] = []
     refusing = False
     seen: list[tuple[str, str | None]] = []
 
@@ -87,6 +89,7 @@ class Scheduler(http.server.BaseHTTPRequestHandler):
 
     def do_DELETE(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        Scheduler.ended.append(self.path.rpartition("/")[2])
         self.answer(200, self.objects.pop(self.path, {}))
 
     def do_POST(self) -> None:
@@ -113,7 +116,7 @@ class Scheduler(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def address(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
     Scheduler.jobs, Scheduler.objects, Scheduler.said, Scheduler.seen = [], {}, [], []
-    Scheduler.refusing = False
+    Scheduler.refusing, Scheduler.ended = False, []
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Scheduler)
     url = f"http://127.0.0.1:{server.server_port}"
     monkeypatch.setenv("SLURM_JWT", "secret")
@@ -258,10 +261,81 @@ def test_a_job_that_sbatch_submitted_before_it_failed_is_found(tmp_path: Path, s
 def test_a_job_whose_answer_was_lost_runs_once(address: str, plan: Plan, store: Store) -> None:
     """Through the store: the job is not FAILED, and who looks for it has it under its number."""
     Scheduler.said = [(500, slurm_error(5004, "Socket timed out on send/recv operation"))]
-    with pytest.raises(Unsure, match="supercloud wait 1 finds out"):
+    with pytest.raises(Unsure, match="run: supercloud wait 1"):
         api.submit(job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
     assert not reconcile(store)
     assert (store.get(1).ref, store.get(1).state, len(Scheduler.jobs)) == ("1", State.QUEUED, 1)
+
+
+LOST = (500, slurm_error(5004, "Socket timed out on send/recv operation"))
+
+
+def test_a_job_that_the_controller_may_still_take_is_not_submitted_again_before_its_time_is_up(
+    address: str, plan: Plan, store: Store
+) -> None:
+    """The answer is lost, and the queue does not list the job yet: it is looked for, and handed over once, later."""
+    Scheduler.refusing, Scheduler.said = True, [LOST]
+    with pytest.raises(Unsure):
+        api.submit(job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
+    Scheduler.refusing = False
+    for later in (0, 0, 60, SlurmEngine.late_arrival - 10):
+        assert not reconcile(store, clock=lambda later=later: time.monotonic() + later)
+        assert (store.get(1).state, Scheduler.jobs) == (State.SUBMITTING, [])
+        assert "submission unknown, looked for again until 20" in store.get(1).reason
+    assert not reconcile(store, clock=lambda: time.monotonic() + SlurmEngine.late_arrival + 1)
+    assert (store.get(1).ref, store.get(1).reason, len(Scheduler.jobs)) == ("1", "", 1)
+
+
+def test_a_job_of_which_slurm_cannot_say_whether_it_was_there_is_not_submitted_again(
+    address: str, plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without accounts, once the controller may have forgotten it."""
+    Scheduler.refusing, Scheduler.said = True, [LOST]
+    with pytest.raises(Unsure):
+        api.submit(job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
+    Scheduler.refusing = False
+    monkeypatch.setattr(rest_module.Rest, "older_keys", lambda self, seconds: None)
+    assert not reconcile(store) and "looked for again until" in store.get(1).reason
+    assert not reconcile(store, clock=lambda: time.monotonic() + SlurmEngine.late_arrival + 1)
+    assert "does not say whether it has the job" in store.get(1).reason and "the key k" in store.get(1).reason
+    assert not Scheduler.jobs and store.get(1).state is State.SUBMITTING
+
+
+def test_a_job_that_appears_while_it_is_looked_for_runs_once(address: str, plan: Plan, store: Store) -> None:
+    Scheduler.said = [LOST]
+    with pytest.raises(Unsure):
+        api.submit(job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
+    late, Scheduler.jobs = Scheduler.jobs, []
+    assert not reconcile(store) and store.get(1).ref is None
+    assert api.submit(job(), plan, key="k", store=store).record.state is State.SUBMITTING
+    Scheduler.jobs = late
+    assert not reconcile(store) and (store.get(1).ref, len(Scheduler.jobs)) == ("1", 1)
+
+
+def test_two_jobs_of_one_key_are_told_of_and_cancelled_together(rest: SlurmEngine, tmp_path: Path) -> None:
+    ended, ref, again = submitted(rest), submitted(rest), submitted(rest)
+    submitted_other = rest.submit(rest.prepare(job(), AT, "other"))
+    Scheduler.jobs[0]["job_state"] = ["COMPLETED"]
+    said = rest.poll([ended, ref, again, submitted_other])
+    for number in (ref, again):
+        assert "more than once, as jobs 2 and 3" in said[number].reason, said
+    assert not said[ended].reason and not said[submitted_other].reason
+    rest.cancel(ref)
+    assert Scheduler.ended == ["2", "3"]
+
+    class Queue:
+        ran: list[str] = []
+
+        def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> Answer:
+            self.ran += argv[1:] if argv[0] == "scancel" else ()
+            rows = [(1, "COMPLETED", "k"), (2, "RUNNING", "k"), (3, "PENDING", "k"), (4, "RUNNING", "other")]
+            return Answer(0, "".join(f"{number}|{state}|None|0|0|1795213461|1795213461|supercloud:{key}:{16 * 'a'}|\n"
+                                     for number, state, key in rows))  # fmt: skip
+
+    by_commands = SlurmEngine(Connection(engine="slurm"), tmp_path, Queue())
+    assert "as jobs 2 and 3" in by_commands.poll(["2"])["2"].reason
+    by_commands.cancel("2")
+    assert Queue.ran == ["2", "3"]
 
 
 # -- Kubernetes --------------------------------------------------------------------------------------------------------
@@ -409,7 +483,74 @@ def test_a_proxy_that_is_asked_for_is_used_but_sees_no_token(
     write_kubeconfig(tmp_path / "kubeconfig", "https://cluster.example", **asked)
     with pytest.raises(EngineError, match="Tunnel connection failed: 501"):  # what the stand-in says to CONNECT
         KubernetesEngine(Connection(engine="kubernetes"), tmp_path).nodes()
-    write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1", **asked)
+    write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1" if asked else "http://192.0.2.1:1", **asked)
     with pytest.raises(EngineError, match="plain http through a proxy, over which no token is sent"):
         KubernetesEngine(Connection(engine="kubernetes"), tmp_path).nodes()
     assert not Scheduler.seen
+
+
+def test_a_proxy_of_the_variable_gets_nothing_that_is_for_this_machine(
+    address: str, rest: SlurmEngine, cluster: KubernetesEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An ssh tunnel ends here, and the token in it is in no network: a proxy elsewhere would read it."""
+    monkeypatch.setenv("SUPERCLOUD_PROXY", "http://127.0.0.1:1")
+    assert not rest.controller.keys()
+    with pytest.raises(EngineError, match="there is none"):
+        cluster.nodes()
+    assert any(place.startswith("/api/v1/") for place, _ in Scheduler.seen)
+
+
+@pytest.mark.parametrize("server", ["{}", "//{}", "HTTP://{}"])
+@pytest.mark.parametrize("field", [{}, {"insecure-skip-tls-verify": True}], ids=["", "insecure"])
+def test_a_token_goes_to_no_address_without_https(
+    address: str, tmp_path: Path, server: str, field: dict[str, Any]
+) -> None:
+    """An address without a scheme is plain http to the client. (0.0.0.0 is this machine, and not known as such.)"""
+    write_kubeconfig(tmp_path / "kubeconfig", server.format(address.replace("http://127.0.0.1", "0.0.0.0")), **field)
+    engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
+    for ask in (engine.check_reach, engine.nodes):
+        with pytest.raises(EngineError, match="plain http, over which no token is sent"):
+            ask()
+    assert not Scheduler.seen
+
+
+@pytest.mark.parametrize(("there", "proxy", "plain"), [
+    ("https://a:1", "", False), ("HTTPS://a", "http://p", False), ("http://127.0.0.1:1", "", False),
+    ("http://[::1]:1", "", False), ("http://localhost:1", "", False), ("http://127.0.0.1:1", "http://p", True),
+    ("http://a", "", True), ("a:1", "", True), ("//a", "", True), ("127.0.0.1:1", "", True), ("", "", True),
+    ("http://evil#@127.0.0.1", "", True), ("http:/\\127.0.0.1", "", True), ("http://[", "", True),
+    ("httpsx://a", "", True), (" https://a", "", True),
+])  # fmt: skip
+def test_a_credential_is_read_on_its_way_unless_it_is_certain_that_it_is_not(
+    there: str, proxy: str, plain: bool
+) -> None:
+    assert web.is_plain(there, proxy) is plain
+
+
+@pytest.mark.parametrize("said", ["socks5://me:hidden@p:1", "http://", "http://p:99999", "http://p q:1", "http://["])
+def test_a_proxy_that_is_none_is_named_by_its_variable(
+    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    monkeypatch.setenv("SUPERCLOUD_PROXY", said)
+    monkeypatch.setenv(tokens.ADDRESS, "https://slurm.example")
+    write_kubeconfig(tmp_path / "kubeconfig", "https://cluster.example")
+    for engine in (KubernetesEngine(Connection(engine="kubernetes"), tmp_path),
+                   SlurmEngine(Connection(engine="slurm", via="https://slurm.example"), tmp_path)):  # fmt: skip
+        with pytest.raises(EngineError, match="SUPERCLOUD_PROXY is .*not the address of a proxy") as caught:
+            engine.check_reach()
+        assert "hidden" not in str(caught.value)
+
+
+@pytest.mark.parametrize("proxy", ["http://me:hidden@127.0.0.1:1", "127.0.0.1:1", "a stand-in that makes no tunnel"])
+def test_a_proxy_that_is_not_reached_is_told_of_and_nothing_was_sent(
+    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch, proxy: str
+) -> None:
+    monkeypatch.setenv("SUPERCLOUD_PROXY", address if " " in proxy else proxy)
+    monkeypatch.setenv(tokens.ADDRESS, "https://slurm.example")
+    write_kubeconfig(tmp_path / "kubeconfig", "https://cluster.example")
+    slurm = SlurmEngine(Connection(engine="slurm", via="https://slurm.example"), tmp_path)
+    slurm._rest.__dict__["format"] = "v0.0.41"  # known before the proxy went away
+    for engine in (KubernetesEngine(Connection(engine="kubernetes"), tmp_path), slurm):
+        with pytest.raises(EngineError, match="is not reached.*by way of the proxy .*127.0.0.1") as caught:
+            submitted(engine)
+        assert not isinstance(caught.value, Unsure) and "hidden" not in str(caught.value)

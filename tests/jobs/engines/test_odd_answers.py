@@ -322,7 +322,9 @@ def test_proxies_of_the_environment_are_not_used(address: str, tmp_path: Path, m
     engine = SlurmEngine(Connection(engine="slurm", via=address), tmp_path)
     assert [node.host for node in engine.nodes()] == ["a"]
     monkeypatch.setenv(web.PROXY, "http://127.0.0.1:1")
-    assert "is not reached" in ask(engine.nodes), "one that is asked for is used"
+    monkeypatch.setenv("SUPERCLOUD_SLURM_ADDRESS", "https://slurm.example")
+    engine = SlurmEngine(Connection(engine="slurm", via="https://slurm.example"), tmp_path)
+    assert "is not reached" in (said := ask(engine.nodes)) and "proxy http://127.0.0.1:1" in said, "the one asked for"
 
 
 def test_plain_http_beyond_this_machine_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:

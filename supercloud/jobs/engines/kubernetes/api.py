@@ -100,7 +100,7 @@ class Cluster:
         try:
             settings = client.Configuration()  # which reads the environment
             settings.connection_pool_maxsize = _CONNECTIONS
-            settings.proxy, settings.no_proxy = os.environ.get(web.PROXY) or None, None  # a proxy-url takes its place
+            settings.proxy, settings.no_proxy = None, None
             if not (file or self.context) and "KUBERNETES_SERVICE_HOST" in os.environ:
                 kubeconfig.load_incluster_config(client_configuration=settings)
             else:
@@ -108,6 +108,7 @@ class Cluster:
                     config_file=file and str(file), context=self.context,
                     client_configuration=settings,
                 )  # fmt: skip
+            settings.proxy = settings.proxy or web.proxy_for(settings.host) or None  # a proxy-url comes first
             found = client.ApiClient(settings)
             found.rest_client.pool_manager.connection_from_url(
                 settings.host
@@ -118,6 +119,8 @@ class Cluster:
                 "connect: {engine: kubernetes, context: …}) with a context that kubectl config get-contexts lists; to "
                 "simulate the cluster on this machine take --engine local"
             ) from None
+        except UnusableEngine:
+            raise
         except Exception as error:  # a kubeconfig of odd types, certificates that are not there, a proxy of no address
             where = file or ("~/.kube/config" if self.context else "the kubeconfig or the pod's service account")
             raise UnusableEngine(

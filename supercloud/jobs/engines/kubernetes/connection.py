@@ -21,12 +21,14 @@ _PATIENCE = 60.0  # seconds in which nothing comes
 _PAUSES = (0.0, 0.4, 0.8, 1.6)  # seconds before it is tried again
 _LONGEST_PAUSE = 30.0  # seconds that a busy server may ask for; API servers ask for one
 _BUSY = (429, 503)
+_NO_TUNNEL = "Tunnel connection failed"  # what http.client says where a proxy refuses CONNECT
 
 
 def refuse_plain(host: str, proxy: str | None) -> None:
     """Raise :class:`UnusableEngine` where a token for this address would go over a network in plain text."""
-    if web.is_plain(host) or (proxy and urlsplit(host).scheme == "http"):
-        raise UnusableEngine(f"{host}: plain http{' through a proxy' if proxy else ''}, over which no token is sent; "
+    if web.is_plain(host, proxy):
+        what = "plain http" if "://" in host else "no https://, which makes it plain http"
+        raise UnusableEngine(f"{host}: {what}{' through a proxy' if proxy else ''}, over which no token is sent; "
                              "write the https address of the API server as server: in the kubeconfig, or reach it "
                              "through a tunnel that ends at 127.0.0.1, without a proxy")  # fmt: skip
 
@@ -38,7 +40,7 @@ def send(pools: Any, method: str, url: str, body: bytes | None, headers: Mapping
     ``pools`` is a pool manager of urllib3. Servers that are busy and connections that break are tried again. A try that
     broke may have created an object: a later refusal (but that the object is there) says nothing about that.
     """
-    from urllib3.exceptions import HTTPError, NewConnectionError
+    from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProxyError
 
     headers = {name: web.header_value(value, f"the header {name} that the kubeconfig says")
                for name, value in headers.items()}  # fmt: skip
@@ -61,9 +63,15 @@ def send(pools: Any, method: str, url: str, body: bytes | None, headers: Mapping
                     pause = _asked_pause(answer.headers) or time_left
             except HTTPError as error:
                 deadline.check(host)
-                may_have_arrived = may_have_arrived or not isinstance(error, NewConnectionError)
+                # a proxy that is not reached, or makes no tunnel, was sent nothing of the request
+                is_unsent = isinstance(error, NewConnectionError | ConnectTimeoutError | ProxyError) or (
+                    _NO_TUNNEL in str(error)
+                )
+                may_have_arrived = may_have_arrived or not is_unsent
                 if time_left is None:
-                    said = f"{host} is not reached: {error}; try: kubectl cluster-info{_proxy_hint(pools)}"
+                    proxy = getattr(pools, "proxy", None)
+                    said = (f"{host} is not reached: {error}{web.by_way_of(proxy and str(proxy))}; try: "
+                            f"kubectl cluster-info{_proxy_hint(pools)}")  # fmt: skip
                     raise (Unsure if may_have_arrived else EngineError)(said) from None
                 pause = time_left
             deadline.wait(pause)

@@ -29,6 +29,9 @@ umask 077
 printf '%s %s %s %s\n' "$$" "$started" "$boot" "$namespace" >"$folder/claim.$$" || exit 125
 ln "$folder/claim.$$" "$folder/started" 2>/dev/null || exit 0
 
+# Space for the exit code, taken now: when the program ends the disk may be full.
+printf '    \n' >"$folder/exit.new"
+
 # Signals are for the program; this shell stays to write down how it ended. A handler, unlike ignoring, is not inherited.
 trap : HUP INT TERM
 
@@ -39,5 +42,5 @@ trap : HUP INT TERM
     exec "$@"
 )
 code=$?
-printf '%s\n' "$code" >"$folder/exit.new" && mv "$folder/exit.new" "$folder/exit"
+printf '%-4s\n' "$code" 1<>"$folder/exit.new" && mv "$folder/exit.new" "$folder/exit"
 exit "$code"

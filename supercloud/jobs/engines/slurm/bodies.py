@@ -13,7 +13,7 @@ from typing import Any
 from ....errors import EngineError
 from ...seen import NodeState, Waiting
 from ...submission import Status
-from . import older
+from . import copies, older
 from .commands import COMMENT
 from .nodes import NOT_FOR_NODES, accelerators, condition
 from .texts import marked, status_of
@@ -113,7 +113,11 @@ def is_of(job: Mapping[str, Any], user: str, number: int | None) -> bool:
 
 def queued(jobs: Iterable[Mapping[str, Any]]) -> dict[str, list[Status]]:
     """The jobs of its list, tasks of an array together."""
-    found: dict[str, list[Status]] = {}
+    return copies.noted(rows(jobs))
+
+
+def rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[copies.Row]:
+    """The same, one by one, with what the comments say."""
     for job in jobs:
         state = _words(job.get("job_state"))
         restarts = int(_plain(job.get("restart_cnt")) or 0)
@@ -126,8 +130,7 @@ def queued(jobs: Iterable[Mapping[str, Any]]) -> dict[str, list[Status]]:
             _whole(job.get("end_time")),
             attempt,
         )
-        found.setdefault(id_of(job), []).append(status)
-    return found
+        yield id_of(job), status, _mark(job)
 
 
 def accounted(jobs: Iterable[Mapping[str, Any]]) -> dict[str, list[Status]]:
@@ -165,10 +168,14 @@ def digests(jobs: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 def _comments(jobs: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
     for job in jobs:
-        comment = job.get("comment")
-        said = comment.get("job") if isinstance(comment, Mapping) and "job" in comment else _plain(comment)
-        if found := marked(f"{said or ''} {job.get('submit_line') or ''}"):
+        if found := _mark(job):
             yield id_of(job), *found
+
+
+def _mark(job: Mapping[str, Any]) -> tuple[str, str] | None:
+    comment = job.get("comment")
+    said = comment.get("job") if isinstance(comment, Mapping) and "job" in comment else _plain(comment)
+    return marked(f"{said or ''} {job.get('submit_line') or ''}")
 
 
 def nodes(items: Iterable[Mapping[str, Any]]) -> Iterator[NodeState]:

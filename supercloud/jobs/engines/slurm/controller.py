@@ -8,7 +8,7 @@ from typing import Protocol
 from ....errors import EngineError
 from ...seen import NodeState, Waiting
 from ...submission import Status
-from . import commands, texts
+from . import commands, copies, texts
 from . import nodes as listing
 from .runner import Answer, Runner
 
@@ -40,6 +40,9 @@ class Controller(Protocol):
 
     def remembers(self) -> float:
         """Seconds for which the controller certainly lists a job that has ended."""
+
+    def copies(self, ref: str) -> Sequence[str]:
+        """Ids of the other jobs that carry its key and have not ended."""
 
     def cancel(self, ref: str) -> None:
         """End a job."""
@@ -91,6 +94,10 @@ class Commands:
     def remembers(self) -> float:
         """MinJobAge, less a minute for what is on its way."""
         return texts.min_job_age(self._ask(commands.SETTINGS).out) - _ON_ITS_WAY
+
+    def copies(self, ref: str) -> Sequence[str]:
+        """From the comments in the queue."""
+        return copies.others(texts.rows(self._ask(commands.in_queue()).out), ref)
 
     def cancel(self, ref: str) -> None:
         """By scancel."""

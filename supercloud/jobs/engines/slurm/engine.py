@@ -38,6 +38,11 @@ class SlurmEngine:
 
     pace = 5.0
     depends = True
+    late_arrival = 120.0
+    # Nobody waits for the answer any more, and the controller may still take the request: sbatch and slurmrestd wait
+    # for MessageTimeout, 10 s by default. Slurm itself warns above 100 s (src/common/read_config.c,
+    # https://slurm.schedmd.com/slurm.conf.html#OPT_MessageTimeout), to which 20 s are added. A front end of slurmrestd
+    # gives up before slurmrestd does (nginx after 60 s, https://nginx.org/en/docs/http/ngx_http_proxy_module.html).
 
     def __init__(self, connection: Connection, folder: Path, runner: Runner | None = None):
         folder = folder / "slurm"
@@ -88,6 +93,7 @@ class SlurmEngine:
             said = (answer.out + answer.error).strip()[-200:]
             raise Unsure(f"whether Slurm has the job is not known; sbatch ended with exit code {answer.code} and "
                          f"{said!r}")  # fmt: skip
+        self.spool.refused(submission.key)
         raise EngineError(f"Slurm refused the job: {refusal(answer.error)}")
 
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
@@ -147,8 +153,11 @@ class SlurmEngine:
         return statuses
 
     def cancel(self, ref: str) -> None:
-        """End it."""
+        """End it, and every other job that carries its key."""
+        number = _parts(ref)[0]
         self.controller.cancel(ref)
+        for copy in self.controller.copies(number):
+            self.controller.cancel(copy)
 
     def recall(self, ref: str) -> None:
         """End it if it has not begun."""

@@ -27,7 +27,7 @@ from ...engine import Unsure
 from ...seen import NodeState, Waiting
 from ...states import State
 from ...submission import Status, Submission
-from . import bodies, communication, older, shapes
+from . import bodies, communication, copies, older, shapes
 from .reasons import sentence
 from .runner import Answer, Here
 from .spool import Shared
@@ -93,6 +93,8 @@ class Rest:
         except TimeoutError:
             raise Unsure(f"{self.address} timed out") from None
         except urllib.error.URLError as error:
+            if isinstance(error.reason, web.NotConnected):  # nothing was sent
+                raise EngineError(f"{self.address} is not reached: {error.reason}") from None
             if isinstance(error.reason, TimeoutError):
                 raise Unsure(f"{self.address} timed out") from None
             if isinstance(error.reason, BrokenPipeError | ConnectionAbortedError | ConnectionResetError):
@@ -171,6 +173,10 @@ class Rest:
     def remembers(self) -> float:
         """Not at all: the service does not show MinJobAge."""
         return 0.0
+
+    def copies(self, ref: str) -> Sequence[str]:
+        """From the comments of the jobs in the list."""
+        return copies.others(bodies.rows(self._jobs()), ref)
 
     def cancel(self, ref: str) -> None:
         """End a job; one that has ended is no error."""

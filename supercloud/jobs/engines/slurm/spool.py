@@ -6,6 +6,7 @@ submission may still be on its way.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import re
 import tempfile
@@ -47,6 +48,9 @@ class Spool(Protocol):
 
     def forget(self, keys: Sequence[str]) -> None:
         """Submissions that broke off and certainly came to nothing: they may be repeated."""
+
+    def refused(self, key: str) -> None:
+        """Slurm refused the submission that was made last for a key: it may be repeated."""
 
     def read(self, key: str, name: str, offset: int) -> bytes:
         """A piece of a job's ``log`` or ``result``; empty where there is no more."""
@@ -97,6 +101,9 @@ class Shared:
     def forget(self, keys: Sequence[str]) -> None:
         """Nothing was written down."""
 
+    def refused(self, key: str) -> None:
+        """Nothing was written down."""
+
     def read(self, key: str, name: str, offset: int) -> bytes:
         """From the file."""
         if name == "result":
@@ -110,9 +117,10 @@ class Shared:
 
 
 # One submission per key, whatever breaks off: the lock is held by sbatch too, what it answered is kept, and a script
-# that did not arrive whole is not submitted. What was answered for another job that had the key before (its store has
-# forgotten it, or is another one) is not the answer for this one. Only this text is read by a shell; what belongs to
-# jobs is "$@" and files.
+# that did not arrive whole is not submitted. After an sbatch that failed nobody begins again before the caller has read
+# why: Slurm may have the job although its answer was lost. What was answered for another job that had the key before
+# (its store has forgotten it, or is another one) is not the answer for this one. Only this text is read by a shell;
+# what belongs to jobs is "$@" and files.
 _SUBMIT = """\
 dir=.supercloud/slurm/$1 size=$2 helper=$3 digest=$4
 shift 4
@@ -132,7 +140,7 @@ tail -c "+$((helper + 1))" "$dir/sent" >"$dir/script" && rm "$dir/sent" &&
     printf '%s\\n' "$digest" >"$dir/digest" && : >"$dir/begun" || exit 74
 (umask "$mask"; exec "$@") <"$dir/script" >"$dir/answer"
 code=$?
-if [ "$code" -eq 0 ]; then mv "$dir/answer" "$dir/ref" && cat "$dir/ref"; else rm -f "$dir/begun"; fi
+if [ "$code" -eq 0 ]; then mv "$dir/answer" "$dir/ref" && cat "$dir/ref"; fi
 exit "$code"
 """
 _ANOTHER = 76  # the exit code that says so; sbatch has none but 0 and 1
@@ -216,6 +224,11 @@ class Remote:
         """So that they can begin anew."""
         if keys:
             self.runner.run(_sh(_FORGET, *keys))
+
+    def refused(self, key: str) -> None:
+        """Take note there; where that fails, whoever looks for the job does."""
+        with contextlib.suppress(EngineError):
+            self.forget([key])
 
     def read(self, key: str, name: str, offset: int) -> bytes:
         """From the file there."""

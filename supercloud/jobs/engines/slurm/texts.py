@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from ...answers import LAST_TIME, lines_of, read_number
 from ...states import State
 from ...submission import Status
+from . import copies
 from .commands import COMMENT
 from .reasons import sentence
 
-__all__ = ["accounted", "digests", "found", "marked", "min_job_age", "queued", "status_of", "submitted"]
+__all__ = ["accounted", "digests", "found", "marked", "min_job_age", "queued", "rows", "status_of", "submitted"]
 
 # Every state of every release; what is not here is UNKNOWN.
 _QUEUED = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT",
@@ -46,13 +47,11 @@ def submitted(text: str) -> str | None:
 
 def queued(text: str) -> dict[str, list[Status]]:
     """Jobs in the output of :func:`commands.in_queue`; of an array as many rows as Slurm lists tasks apart."""
-    jobs: dict[str, list[Status]] = {}
-    for ref, status, _ in _queue_rows(text):
-        jobs.setdefault(ref, []).append(status)
-    return jobs
+    return copies.noted(rows(text))
 
 
-def _queue_rows(text: str) -> Iterator[tuple[str, Status, str]]:
+def rows(text: str) -> Iterator[copies.Row]:
+    """The same, row by row, with what the comments say."""
     for line in lines_of(text, "squeue"):
         parts = [part.strip() for part in line.split("|", 7)]
         if len(parts) < 8 or not _is_id(parts[0]):
@@ -61,7 +60,7 @@ def _queue_rows(text: str) -> Iterator[tuple[str, Status, str]]:
         # a job that is put back counts its restart while its last attempt is still COMPLETING: which one is not known
         count = read_number(restarts, f"squeue: RestartCnt of job {ref}") if restarts.isdigit() else 0
         attempt = 0 if state == "COMPLETING" else count + 1
-        yield ref, status_of(state, reason, code, start, end, attempt), comment.rstrip("|")
+        yield ref, status_of(state, reason, code, start, end, attempt), marked(comment)
 
 
 def accounted(text: str) -> dict[str, list[Status]]:

@@ -44,7 +44,7 @@ def token(address: str, folder: Path) -> str:
     _, host, port = parts
     named = _named_addresses(folder)
     places = [f"{_PLAIN}@{host}:{port}", f"{_PLAIN}@{host}"]
-    if web.is_plain(address):
+    if web.is_plain(address, web.proxy_for(address)):
         allowed = f"{_PLAIN}@http:{host}:{port}"
         if not secrets.find(allowed) and parts not in map(_parts, named):
             raise UnusableEngine(_plain_refused(address, allowed))
