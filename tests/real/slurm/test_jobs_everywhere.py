@@ -19,6 +19,8 @@ from lab import Lab, LabError
 from real.polling import check_stays
 from ssh_lab import start_sshd
 
+from supercloud.jobs.engines.slurm.engine import SlurmEngine
+
 SLURM = {"slurm": ["--engine", "slurm"], "ssh": ["--engine", "slurm", "--via", "ssh:login"]}
 WAYS: dict[str, list[str]] = {"local": ["--engine", "local"], **SLURM}
 
@@ -218,7 +220,8 @@ def test_submissions_that_are_killed_are_neither_lost_nor_doubled(jobs: Jobs, la
         return mine and not left
 
     try:
-        lab.wait_for("all that were recorded have run", settled, interval=1)
+        # what a killed process may have sent is handed over again only when it can no longer arrive
+        lab.wait_for("all that were recorded have run", settled, interval=1, timeout=SlurmEngine.late_arrival + 120)
     except LabError as error:
         raise LabError(f"{left}\n{error}") from None
     mine = [row for row in jobs.rows() if row["key"].startswith("killed-")]
