@@ -68,11 +68,11 @@ cloud_instances() {
         --query 'Reservations[].Instances[].[InstanceId,PrivateIpAddress]' |
         awk -F'\t' '{ print $1, ($2 == "None" ? "-" : $2) }'
 }
-cloud_domains() { # machines of an UltraServer share the identifier of its capacity block (EC2 API, InstanceTopology)
+cloud_domains() { # machines of an UltraServer share a CapacityBlockId (EC2 API, InstanceTopology)
     local ids
     ids=$(cloud_instances "$1" | cut -d' ' -f1) || return 1
     [ -n "$ids" ] || return 0
-    # 100 at a time is what the service takes
+    # the service takes 100 at a time
     xargs -n 100 aws ec2 describe-instance-topology --region "$REGION" --output text \
         --query 'Instances[?CapacityBlockId].[InstanceId,CapacityBlockId]' --instance-ids <<<"$ids" | tr '\t' ' '
 }

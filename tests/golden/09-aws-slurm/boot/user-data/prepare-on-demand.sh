@@ -36,7 +36,7 @@ STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
 USERS='@{role_users}'
 TENANTS='yes'
-DIGEST=bf135e08a133e1de57dd766807e4a448cb2cea8ae464674f84f0048f2008cf06
+DIGEST=13a9fdb7888e91ae3b516a4a7c66a73d0f2cbb0b59ca095379a16cb60dcdcce5
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
@@ -109,11 +109,11 @@ cloud_instances() {
         --query 'Reservations[].Instances[].[InstanceId,PrivateIpAddress]' |
         awk -F'\t' '{ print $1, ($2 == "None" ? "-" : $2) }'
 }
-cloud_domains() { # machines of an UltraServer share the identifier of its capacity block (EC2 API, InstanceTopology)
+cloud_domains() { # machines of an UltraServer share a CapacityBlockId (EC2 API, InstanceTopology)
     local ids
     ids=$(cloud_instances "$1" | cut -d' ' -f1) || return 1
     [ -n "$ids" ] || return 0
-    # 100 at a time is what the service takes
+    # the service takes 100 at a time
     xargs -n 100 aws ec2 describe-instance-topology --region "$REGION" --output text \
         --query 'Instances[?CapacityBlockId].[InstanceId,CapacityBlockId]' --instance-ids <<<"$ids" | tr '\t' ' '
 }

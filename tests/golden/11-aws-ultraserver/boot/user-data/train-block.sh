@@ -36,7 +36,7 @@ STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
 USERS='@{role_users}'
 TENANTS='no'
-DIGEST=6ff6fbb8ce1b92aa905dfeb05701a6ed9d33c6470b90f447f098fdabc92c0ca1
+DIGEST=9786811d56b15d69410f3da94563b04980436a23e8f963f2198c81f863b06e30
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
@@ -109,11 +109,11 @@ cloud_instances() {
         --query 'Reservations[].Instances[].[InstanceId,PrivateIpAddress]' |
         awk -F'\t' '{ print $1, ($2 == "None" ? "-" : $2) }'
 }
-cloud_domains() { # machines of an UltraServer share the identifier of its capacity block (EC2 API, InstanceTopology)
+cloud_domains() { # machines of an UltraServer share a CapacityBlockId (EC2 API, InstanceTopology)
     local ids
     ids=$(cloud_instances "$1" | cut -d' ' -f1) || return 1
     [ -n "$ids" ] || return 0
-    # 100 at a time is what the service takes
+    # the service takes 100 at a time
     xargs -n 100 aws ec2 describe-instance-topology --region "$REGION" --output text \
         --query 'Instances[?CapacityBlockId].[InstanceId,CapacityBlockId]' --instance-ids <<<"$ids" | tr '\t' ' '
 }
