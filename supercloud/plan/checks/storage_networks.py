@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from ...catalog import Catalog, Machine
 from ...errors import Finding
@@ -167,8 +168,9 @@ def _client_cure(plan: Plan, catalog: Catalog, index: int, fabric: Fabric, pool:
         tried.append((f"set storage[{index}].fabric: {other.name}", _with_store(spec, index, store)))
     before = len(unreached_pools(plan, index))
     left = ((cure, _count_unreached(plan, catalog, index, one)) for cure, one in tried)
-    found = [cure for cure, count in left if count is not None and count < before]
-    return ", or ".join([*found[:_MOST], "suppress this with a reason where the pool does without it"])
+    # each costs a plan, so no more are made than are told
+    found = islice((cure for cure, count in left if count is not None and count < before), _MOST)
+    return ", or ".join([*found, "suppress this with a reason where the pool does without it"])
 
 
 def _list_others(plan: Plan, fabric: Fabric) -> list[FabricPlan]:
