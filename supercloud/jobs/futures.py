@@ -85,7 +85,7 @@ def _refresh(jobs: Collection[Job]) -> list[EngineError | StoreError]:
         if store.unwritable:
             _warn(f"warning: {store.unwritable}; a job that ends now is not seen to end before it can be "
                   "written again")  # fmt: skip
-        for error in problems:
+        for error in found:
             if isinstance(error, StoreError) and error is not store.unwritable:
                 _warn(f"warning: {error}")
         for record in store.among(list(mine)):

@@ -13,8 +13,8 @@ __all__ = ["check_spines", "select_spines"]
 
 Build = Callable[[Fabric], Wiring]
 
-# More spines than this are not tried out, to say which number would do.
-_MOST_SPINES = 256
+# So many numbers are tried, each of which builds the fabric, to say which would do: those nearest to the declared one.
+_MOST_TRIED = 16
 _TIERS_WITH_CORE = 3
 
 
@@ -28,7 +28,9 @@ def select_spines(wired: Build, fabric: Fabric, links: int) -> str:
     except TopologyError as error:
         return error.hint
     declared = fabric.spines
-    for spines in sorted(range(1, _MOST_SPINES + 1), key=lambda number: abs(number - declared)):
+    near = range(max(1, declared - _MOST_TRIED // 2), declared + _MOST_TRIED // 2 + 1)
+    natural = usual.tiers[1].count // usual.planes if len(usual.tiers) > 1 else 1
+    for spines in sorted({*near, natural}, key=lambda number: abs(number - declared)):
         try:
             found = wired(fabric.model_copy(update={"spines": spines}))
         except TopologyError:
