@@ -10,6 +10,7 @@ import io
 import ipaddress
 import logging
 import os
+import traceback
 import urllib.error
 import urllib.request
 from functools import cache, partial
@@ -105,6 +106,8 @@ def _connection(kind: type[http.client.HTTPConnection], deadline: Deadline, prox
             try:
                 super().connect()  # TLS and the tunnel of a proxy are part of it
             except OSError as error:
+                # http.client of Python 3.11.2 does not close what it reads the answer of a proxy with
+                traceback.clear_frames(error.__traceback__)
                 raise NotConnected(f"{error}{by_way_of(proxy)}") from error
             deadline.watch(self.sock)
 

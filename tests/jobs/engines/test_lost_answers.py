@@ -13,6 +13,9 @@ import json
 import os
 import threading
 import time
+import traceback
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -487,6 +490,15 @@ def test_a_proxy_that_is_asked_for_is_used_but_sees_no_token(
     with pytest.raises(EngineError, match="plain http through a proxy, over which no token is sent"):
         KubernetesEngine(Connection(engine="kubernetes"), tmp_path).nodes()
     assert not Scheduler.seen
+
+
+def test_a_proxy_that_refuses_a_tunnel_leaves_no_socket_open(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUPERCLOUD_PROXY", address)
+    with pytest.raises(urllib.error.URLError, match="Tunnel connection failed: 501") as caught:
+        web.send(urllib.request.Request("https://slurm.example"), 60)
+    # every frame of the error is still there, as in a cycle of objects that is collected later: none holds a response
+    frames = (frame for frame, _ in traceback.walk_tb(caught.value.reason.__cause__.__traceback__))  # type: ignore[union-attr]
+    assert not [frame for frame in frames if "response" in frame.f_locals]
 
 
 def test_a_proxy_of_the_variable_gets_nothing_that_is_for_this_machine(
