@@ -14,11 +14,13 @@ from supercloud.errors import Finding
 from supercloud.jobs.mounted import named_stores
 from supercloud.jobs.placed import Refusal
 from supercloud.jobs.placement import why_not
+from supercloud.plan.checks import storage_networks
+from supercloud.plan.checks.rebuild import replan
 from supercloud.plan.checks.storage_networks import storage_in_band, storage_unwired
 from supercloud.plan.kubernetes.labels import pool_labels
 from supercloud.plan.model import Plan
 from supercloud.plan.storage.clients import routed_pools
-from supercloud.spec import JobSpec
+from supercloud.spec import ClusterSpec, JobSpec
 from supercloud.targets import render
 
 COMPUTE = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
@@ -113,6 +115,19 @@ def test_a_pool_that_does_not_reach_a_store_is_warned_of() -> None:
     assert found[0].hint.startswith("set storage[0].fabric: in-band, or suppress this")
     cured = mixed(store(fabric="in-band"))
     assert not of_check(cured, "storage-clients") and not cured.errors
+
+
+def test_no_plan_is_made_of_what_cannot_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan of a large hall takes a while: what is not reached is known from the declaration."""
+    made: list[int] = []
+
+    def count(plan: Plan, catalog: Catalog, spec: ClusterSpec) -> tuple[Plan, list[Finding]]:
+        made.append(1)
+        return replan(plan, catalog, spec)
+
+    monkeypatch.setattr(storage_networks, "replan", count)
+    found = of_check(mixed(store()), "storage-clients")
+    assert len(found) == 1 and len(made) == 1  # of in-band; c is not on compute either
 
 
 NO_WAY = "no network of the plan leads from there to the servers"

@@ -10,7 +10,7 @@ from ...errors import Finding
 from ...spec import ClusterSpec, Fabric, Storage
 from ..fabric.roles import FITS, adapter_of, client_adapter, client_fabric, role_of
 from ..model import FabricPlan, Plan, PoolPlan
-from ..storage.clients import unreached_pools, why_on_fabric_only
+from ..storage.clients import count_unreached, unreached_pools, why_on_fabric_only
 from ..storage.model import ServerGroup
 from .rebuild import replan
 
@@ -76,20 +76,22 @@ def _unwired(plan: Plan, catalog: Catalog, index: int, groups: list[ServerGroup]
 def _wiring_cure(plan: Plan, catalog: Catalog, index: int, declared: Fabric, groups: list[ServerGroup]) -> str:
     """Networks and machines with which the servers are reached, each tried on a plan; else what a machine must have."""
     store = plan.spec.storage[index]
-    networks = [f"set storage[{index}].fabric: {other.name}" for other in _list_others(plan, declared)
-                if _is_cured(plan, catalog, index, store.model_copy(update={"fabric": other.name}))]  # fmt: skip
+    others = (f"set storage[{index}].fabric: {other.name}" for other in _list_others(plan, declared)
+              if _is_cured(plan, catalog, index, store.model_copy(update={"fabric": other.name})))  # fmt: skip
+    networks = list(islice(others, 1))  # each costs a plan, so no more are made than are told
     if role_of(declared) == "management":
-        return ", or ".join(networks[:1]) or "declare an in-band or a storage network, and name it in 'fabric'"
+        return ", or ".join(networks) or "declare an in-band or a storage network, and name it in 'fabric'"
     if not _has_pools(plan, declared):
         lacks = any(client_adapter(group.machine, declared) is None for group in groups)
         join = f"add {declared.name} to 'fabrics' of the pools that are its clients"
-        return ", or ".join([*networks[:1], join + " and take servers with ports for it" * lacks])
-    machines = [name for name in catalog.names("machines")
-                if _serves(catalog.machine(name), declared)
-                and _is_cured(plan, catalog, index, _with_machine(store, name, groups))]  # fmt: skip
+        return ", or ".join([*networks, join + " and take servers with ports for it" * lacks])
+    serving = (name for name in catalog.names("machines")
+               if _serves(catalog.machine(name), declared)
+               and _is_cured(plan, catalog, index, _with_machine(store, name, groups)))  # fmt: skip
+    machines = list(islice(serving, _MOST))
     kinds = " or ".join(FITS[declared.kind])
     ports = f"take machines with ports for it, in a catalog overlay (adapters: role storage, kind {kinds})"
-    return ", or ".join([*networks[:1], f"take {' or '.join(machines[:_MOST])}" if machines else ports])
+    return ", or ".join([*networks, f"take {' or '.join(machines)}" if machines else ports])
 
 
 def _ports(machine: Machine) -> str:
@@ -119,19 +121,18 @@ def _with_machine(store: Storage, machine: str, groups: list[ServerGroup]) -> St
 
 def _is_cured(plan: Plan, catalog: Catalog, index: int, store: Storage) -> bool:
     """Whether another declaration of a store gives its servers ports, and lets no fewer pools reach them."""
-    left = _count_unreached(plan, catalog, index, _with_store(plan.spec, index, store))
-    return left is not None and left <= len(unreached_pools(plan, index))
+    spec = _with_store(plan.spec, index, store)
+    return count_unreached(spec, index) <= count_unreached(plan.spec, index) and _is_wired(plan, catalog, index, spec)
 
 
 def _with_store(spec: ClusterSpec, index: int, store: Storage) -> ClusterSpec:
     return spec.model_copy(update={"storage": (*spec.storage[:index], store, *spec.storage[index + 1 :])})
 
 
-def _count_unreached(plan: Plan, catalog: Catalog, index: int, spec: ClusterSpec) -> int | None:
-    """Pools that do not reach the store in the plan of another spec; None where that has an error more, or servers of
-    the store without a port."""
+def _is_wired(plan: Plan, catalog: Catalog, index: int, spec: ClusterSpec) -> bool:
+    """Whether another spec can be planned without new errors, with ports for all servers of the store."""
     found, errors = replan(plan, catalog, spec)
-    return None if errors or _list_unwired(found, index) else len(unreached_pools(found, index))
+    return not errors and not _list_unwired(found, index)
 
 
 def storage_clients(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -166,10 +167,10 @@ def _client_cure(plan: Plan, catalog: Catalog, index: int, fabric: Fabric, pool:
     for other in _list_others(plan, fabric):
         store = spec.storage[index].model_copy(update={"fabric": other.name})
         tried.append((f"set storage[{index}].fabric: {other.name}", _with_store(spec, index, store)))
-    before = len(unreached_pools(plan, index))
-    left = ((cure, _count_unreached(plan, catalog, index, one)) for cure, one in tried)
+    before = count_unreached(spec, index)
+    helpful = [(cure, one) for cure, one in tried if count_unreached(one, index) < before]
     # each costs a plan, so no more are made than are told
-    found = islice((cure for cure, count in left if count is not None and count < before), _MOST)
+    found = islice((cure for cure, one in helpful if _is_wired(plan, catalog, index, one)), _MOST)
     return ", or ".join([*found, "suppress this with a reason where the pool does without it"])
 
 

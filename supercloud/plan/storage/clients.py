@@ -12,8 +12,8 @@ from ..fabric.roles import client_fabric, is_routed, role_of
 from ..model import Plan, PoolPlan
 from .client_names import NAMED_KINDS
 
-__all__ = ["client_pools", "has_service_hosts", "is_client", "reaching_pools", "routed_pools", "unreached_pools",
-           "why_on_fabric_only"]  # fmt: skip
+__all__ = ["client_pools", "count_unreached", "has_service_hosts", "is_client", "reaching_pools", "routed_pools",
+           "unreached_pools", "why_on_fabric_only"]  # fmt: skip
 
 # Products whose clients are told which interfaces to use: over RDMA these have to be on the fabric itself.
 _NAMING = ("lustre", "weka")
@@ -34,6 +34,11 @@ def reaching_pools(spec: ClusterSpec, index: int, pools: Iterable[PoolPlan]) -> 
 def unreached_pools(plan: Plan, index: int) -> tuple[PoolPlan, ...]:
     """The pools whose nodes have no way to the store at ``index``: nothing mounts it there."""
     return tuple(pool for pool in plan.pools if not is_client(plan, index, pool))
+
+
+def count_unreached(spec: ClusterSpec, index: int) -> int:
+    """How many pools of a spec have no way to the store at ``index``."""
+    return sum(not _is_reached(spec, index, pool.fabrics) for pool in spec.pools)
 
 
 def routed_pools(plan: Plan, index: int) -> tuple[PoolPlan, ...]:
