@@ -11,7 +11,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from .errors import NoFreePorts, require
 from .links import LinkGroup, NodeLinks
 
-__all__ = ["Reserve", "Reserved", "ReservedLinks", "ReservedPorts", "asks_of", "check_reserved", "place_reserved"]
+__all__ = ["Reserve", "Reserved", "ReservedLinks", "ReservedPorts", "asks_of", "check_reserved",
+           "count_free", "place_reserved"]  # fmt: skip
 
 
 class Reserve(NamedTuple):
@@ -116,15 +117,35 @@ class ReservedLinks(LinkGroup):
 
 def check_reserved(ports: ReservedPorts) -> None:
     """Raises NoFreePorts if there are too few ports, or too few whole cages where those are asked for."""
-    hosts, units, asks, room, _, kept = ports
-    count = sum(ask.ports for ask in asks)
-    total = sum(
-        room - low - len(range(max(low, kept.start), min(room, kept.stop))) for _, low in _free(hosts, units, room)
-    )
+    hosts, units, asks, room, _, _ = ports
+    count, total = sum(ask.ports for ask in asks), count_free(ports)
     if total < count:
         raise _too_few(hosts, units, count, room, total)
     if any(ask.together > 1 for ask in asks):
         place_reserved(ports)
+
+
+def count_free(ports: ReservedPorts) -> int:
+    """Ports that neither nodes nor the range ``kept`` take, on all leaves of a plane.
+
+    Leaves of equal occupancy are counted at once: a search for a size that fits asks this of thousands of networks.
+    """
+    hosts, units, _, room, _, kept = ports
+    blocks = -(-hosts.unit // hosts.block)
+
+    def of_leaf(nodes: int) -> int:
+        low = nodes * hosts.nics_per_side
+        return room - low - len(range(max(low, kept.start), min(room, kept.stop))) if low < room else 0
+
+    def of_unit(nodes: int) -> int:
+        full, rest = divmod(nodes, hosts.block)
+        begun = full + bool(rest)
+        return full * of_leaf(hosts.block) + bool(rest) * of_leaf(rest) + (blocks - begun) * of_leaf(0)
+
+    full, rest = divmod(min(hosts.nodes, units * hosts.unit), hosts.unit)
+    begun = full + bool(rest)
+    leaves = full * of_unit(hosts.unit) + bool(rest) * of_unit(rest) + (units - begun) * of_unit(0)
+    return leaves * hosts.sides
 
 
 @lru_cache(maxsize=8)

@@ -5,7 +5,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from supercloud.topology import TopologyError, fat_tree, rail_optimized
-from supercloud.topology.reserved import Reserve
+from supercloud.topology.reserved import Reserve, ReservedLinks, count_free
 
 asks = st.lists(
     st.builds(lambda cages, kind: Reserve(cages * 2, True, 2) if kind == 2 else Reserve(cages, kind == 1),
@@ -66,3 +66,19 @@ def test_cables_that_fill_a_cage_are_refused_where_none_is_free():
     with pytest.raises(TopologyError, match="3 cages of 2 ports are wanted for cables that fill a cage, 3 more than"):
         rail_optimized(186, reserved=[Reserve(6, True, 2)], **numbers)
     assert rail_optimized(186, reserved=6, **numbers).link_counts["reserved-leaf"] == 6
+
+
+@settings(deadline=None)
+@given(st.integers(1, 400), st.sampled_from([None, 20, 24, 25]), st.booleans(), st.integers(0, 30), st.integers(0, 9))
+def test_free_ports_are_counted_as_they_are(nodes, uplinks, rails, first, kept):
+    build = rail_optimized if rails else fat_tree
+    shape = {"rails": 2} if rails else {"nics": 2}
+    try:
+        fabric = build(nodes, radix=64, down=32, uplinks=uplinks, reserved=[Reserve(1)], tiers=2, **shape)
+    except TopologyError:
+        assume(False)
+    group = next(group for group in fabric.link_groups if isinstance(group, ReservedLinks))
+    ports = group.ports._replace(kept=range(first, first + kept))
+    leaf = fabric.tier("leaf")
+    every = {(number, port) for number in range(leaf.count) for port in set(range(ports.room)) - set(ports.kept)}
+    assert count_free(ports) == len(every - {(link.target, link.target_port) for link in fabric.link_groups[0]})

@@ -13,7 +13,7 @@ from ...spec.facility import Facility
 from ..facility.model import FacilityPlan
 from ..model import Plan, RackGroup, RackPlan
 from .cures import nodes_within, rack_place
-from .rebuild import replan
+from .rebuild import find_working, replan
 
 __all__ = ["CHECKS"]
 
@@ -179,14 +179,18 @@ def _shared_cure(plan: Plan, catalog: Catalog, things: list[Machine | Switch]) -
     """Racks that take all that is in no rack of nodes, each tried on a plan."""
     facility = plan.spec.facility
     assert facility is not None
-    found = []
-    for rack in map(catalog.rack, catalog.names("racks")):
-        if not any(_refusal(rack, thing) for thing in things):
-            management = facility.management.model_copy(update={"type": rack.name})
-            changed = facility.model_copy(update={"management": management})
-            if not replan(plan, catalog, plan.spec.model_copy(update={"facility": changed}))[1]:
-                found.append(rack.name)
-    named = " or ".join(found) or "a rack that takes all of them, in a catalog overlay"
+
+    def is_planned_with(name: str) -> bool:
+        management = facility.management.model_copy(update={"type": name})
+        changed = facility.model_copy(update={"management": management})
+        return not replan(plan, catalog, plan.spec.model_copy(update={"facility": changed}))[1]
+
+    fitting = [rack.name for rack in map(catalog.rack, catalog.names("racks"))
+               if not any(_refusal(rack, thing) for thing in things)]  # fmt: skip
+    named = (
+        " or ".join(find_working(plan, fitting, is_planned_with, len(fitting)))
+        or "a rack that takes all of them, in a catalog overlay"
+    )
     return f"set facility.management.type: {named}"
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import TypeVar
+
 from ...catalog import Catalog
 from ...errors import Finding
 from ...spec import ClusterSpec, Fabric
@@ -10,11 +14,25 @@ from ..fabric.services import Others
 from ..model import FabricPlan, Plan
 from ..problems import Problems
 
-__all__ = ["rebuild", "replan"]
+__all__ = ["find_working", "rebuild", "replan"]
+
+T = TypeVar("T")
+
+# How many nodes and servers are planned anew, over all that is tried for one hint: so many take most of a second.
+_NODES = 2**17
 
 # Checks that plan anew themselves; they are not run on what they plan.
 _PLANNING = ("fabric_split_domain", "network_blocked", "pool_in_band", "pool_management", "rack_accepts",
              "storage_clients", "storage_unwired", "subnet_apart", "subnet_manager_port")  # fmt: skip
+
+
+def find_working(plan: Plan, candidates: Iterable[T], works: Callable[[T], bool], most: int) -> list[T]:
+    """The first candidates for a hint that work, at most ``most``.
+
+    Each trial takes a plan, so there are no more of them than are told, and fewer for a very large plan.
+    """
+    trials = max(1, _NODES // (1 + sum(pool.nodes for pool in plan.pools) + sum(item.count for item in plan.servers)))
+    return list(islice(filter(works, islice(candidates, trials)), most))
 
 
 def rebuild(plan: Plan, catalog: Catalog, fabric: Fabric) -> FabricPlan | None:

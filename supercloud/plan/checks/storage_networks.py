@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 
 from ...catalog import Catalog, Machine
 from ...errors import Finding
@@ -12,7 +11,7 @@ from ..fabric.roles import FITS, adapter_of, client_adapter, client_fabric, role
 from ..model import FabricPlan, Plan, PoolPlan
 from ..storage.clients import count_unreached, unreached_pools, why_on_fabric_only
 from ..storage.model import ServerGroup
-from .rebuild import replan
+from .rebuild import find_working, replan
 
 __all__ = ["CHECKS"]
 
@@ -76,19 +75,21 @@ def _unwired(plan: Plan, catalog: Catalog, index: int, groups: list[ServerGroup]
 def _wiring_cure(plan: Plan, catalog: Catalog, index: int, declared: Fabric, groups: list[ServerGroup]) -> str:
     """Networks and machines with which the servers are reached, each tried on a plan; else what a machine must have."""
     store = plan.spec.storage[index]
-    others = (f"set storage[{index}].fabric: {other.name}" for other in _list_others(plan, declared)
-              if _is_cured(plan, catalog, index, store.model_copy(update={"fabric": other.name})))  # fmt: skip
-    networks = list(islice(others, 1))  # each costs a plan, so no more are made than are told
+
+    def is_wired_with(changed: Storage) -> bool:
+        return _is_wired(plan, catalog, index, _with_store(plan.spec, index, changed))
+
+    others = (store.model_copy(update={"fabric": other.name}) for other in _list_others(plan, declared))
+    reached = (item for item in others if _is_as_reached(plan.spec, index, item))
+    networks = [f"set storage[{index}].fabric: {item.fabric}" for item in find_working(plan, reached, is_wired_with, 1)]
     if role_of(declared) == "management":
         return ", or ".join(networks) or "declare an in-band or a storage network, and name it in 'fabric'"
     if not _has_pools(plan, declared):
         lacks = any(client_adapter(group.machine, declared) is None for group in groups)
         join = f"add {declared.name} to 'fabrics' of the pools that are its clients"
         return ", or ".join([*networks, join + " and take servers with ports for it" * lacks])
-    serving = (name for name in catalog.names("machines")
-               if _serves(catalog.machine(name), declared)
-               and _is_cured(plan, catalog, index, _with_machine(store, name, groups)))  # fmt: skip
-    machines = list(islice(serving, _MOST))
+    serving = (name for name in catalog.names("machines") if _serves(catalog.machine(name), declared))
+    machines = find_working(plan, serving, lambda name: is_wired_with(_with_machine(store, name, groups)), _MOST)
     kinds = " or ".join(FITS[declared.kind])
     ports = f"take machines with ports for it, in a catalog overlay (adapters: role storage, kind {kinds})"
     return ", or ".join([*networks, f"take {' or '.join(machines)}" if machines else ports])
@@ -119,10 +120,9 @@ def _with_machine(store: Storage, machine: str, groups: list[ServerGroup]) -> St
     return store.model_copy(update=changes)
 
 
-def _is_cured(plan: Plan, catalog: Catalog, index: int, store: Storage) -> bool:
-    """Whether another declaration of a store gives its servers ports, and lets no fewer pools reach them."""
-    spec = _with_store(plan.spec, index, store)
-    return count_unreached(spec, index) <= count_unreached(plan.spec, index) and _is_wired(plan, catalog, index, spec)
+def _is_as_reached(spec: ClusterSpec, index: int, store: Storage) -> bool:
+    """Whether another declaration of a store lets no fewer pools reach it."""
+    return count_unreached(_with_store(spec, index, store), index) <= count_unreached(spec, index)
 
 
 def _with_store(spec: ClusterSpec, index: int, store: Storage) -> ClusterSpec:
@@ -168,10 +168,9 @@ def _client_cure(plan: Plan, catalog: Catalog, index: int, fabric: Fabric, pool:
         store = spec.storage[index].model_copy(update={"fabric": other.name})
         tried.append((f"set storage[{index}].fabric: {other.name}", _with_store(spec, index, store)))
     before = count_unreached(spec, index)
-    helpful = [(cure, one) for cure, one in tried if count_unreached(one, index) < before]
-    # each costs a plan, so no more are made than are told
-    found = islice((cure for cure, one in helpful if _is_wired(plan, catalog, index, one)), _MOST)
-    return ", or ".join([*found, "suppress this with a reason where the pool does without it"])
+    helpful = [item for item in tried if count_unreached(item[1], index) < before]
+    found = find_working(plan, helpful, lambda item: _is_wired(plan, catalog, index, item[1]), _MOST)
+    return ", or ".join([*(cure for cure, _ in found), "suppress this with a reason where the pool does without it"])
 
 
 def _list_others(plan: Plan, fabric: Fabric) -> list[FabricPlan]:
