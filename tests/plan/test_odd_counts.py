@@ -128,3 +128,15 @@ def test_what_was_declared_is_kept_and_said() -> None:
     cured = planned(pools=train("dgx-h100", 31), fabrics=[ROCE | {"su": 31, "leaf_down": 31, "leaf_up": 32}])
     assert cured.fabrics[0].switches("spine") == 2
     assert not [finding for finding in cured.findings if finding.check == "fabric-spines"]
+
+
+def test_spines_of_pods_that_take_more_switches_than_none_are_warned_of() -> None:
+    def found(**more: Any) -> tuple[int, list[str]]:
+        plan = planned(pools=train("dgx-gb200", 288), fabrics=[INFINIBAND | more])
+        switches = sum(tier.count for tier in plan.fabrics[0].tiers)
+        return switches, [item.problem for item in plan.findings if item.check == "fabric-core-spines"]
+
+    fewest, _ = found()
+    switches, (problem,) = found(spines=2)
+    assert f"takes {switches} switches with spines: 2 in each pod, {fewest} without" in problem and switches > fewest
+    assert not found(spines=2, tiers=3)[1]

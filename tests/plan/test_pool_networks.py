@@ -66,3 +66,13 @@ def test_a_network_that_is_full_is_not_advised() -> None:
 def test_pools_on_what_there_is_say_nothing(fabrics: list[dict[str, Any]], joined: list[str]) -> None:
     plan = site(*fabrics, joined=joined, a=[item["name"] for item in fabrics if item["name"] != "other"])
     assert len(plan.fabrics) == len(fabrics) and not found(plan)
+
+
+def test_leaves_that_join_need_uplink_ports() -> None:
+    """All ports of other switches are for nodes. What is said of them is true, and one network for both does."""
+    own = IN_BAND | {"name": "own", "role": "in-band", "exits": 0, "joins": {"fabric": "in-band", "links": 2}}
+    plan = site(COMPUTE, IN_BAND, own, joined=["compute", "own"], a=["compute", "in-band"])
+    (error,) = plan.errors
+    assert "joins by 2 links, and nvidia-sn4600c has no uplink ports beside the 64 for nodes" in error.problem
+    assert "or put the pools onto the network that is joined" in error.hint
+    assert not site(COMPUTE, IN_BAND, joined=["compute", "in-band"]).errors

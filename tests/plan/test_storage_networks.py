@@ -14,7 +14,7 @@ from supercloud.errors import Finding
 from supercloud.jobs.mounted import named_stores
 from supercloud.jobs.placed import Refusal
 from supercloud.jobs.placement import why_not
-from supercloud.plan.checks import storage_networks
+from supercloud.plan.checks import pool_networks, storage_networks
 from supercloud.plan.checks.rebuild import replan
 from supercloud.plan.checks.storage_networks import storage_in_band, storage_unwired
 from supercloud.plan.kubernetes.labels import pool_labels
@@ -117,6 +117,33 @@ def test_a_pool_that_does_not_reach_a_store_is_warned_of() -> None:
     assert not of_check(cured, "storage-clients") and not cured.errors
 
 
+def test_a_pool_is_advised_what_lets_it_reach_the_store() -> None:
+    """Another network that only others are on lets the store have more clients, and this pool none."""
+    own = {"name": "own", "kind": "infiniband", "shape": "fat-tree", "switch": "nvidia-qm9700", "role": "storage"}
+    more = NODES | {"name": "b", "nodes": 4, "fabrics": ["compute", "in-band", "storage", "own"]}
+    plan = site(store(fabric="own"), fabrics=(COMPUTE, STORAGE, own, IN_BAND), pools=[NODES, more, LOGIN])
+    hints = {item.path: item.hint for item in of_check(plan, "storage-clients")}
+    assert "set storage[0].fabric: storage" in hints["pools[0].fabrics"]
+    assert hints["pools[2].fabrics"].startswith("set storage[0].fabric: in-band, or suppress")
+
+
+def test_many_pools_that_lack_the_same_are_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+
+    def count(plan: Plan, catalog: Catalog, spec: ClusterSpec) -> tuple[Plan, list[Finding]]:
+        made.append(1)
+        return replan(plan, catalog, spec)
+
+    for module in (storage_networks, pool_networks):
+        monkeypatch.setattr(module, "replan", count)
+    pools = [{"name": f"b{number}", "machine": "dgx-b200", "nodes": 4, "fabrics": ["compute"]} for number in range(9)]
+    plan = site(store(), pools=[NODES, *pools])
+    assert len(of_check(plan, "storage-clients")) == len(of_check(plan, "pool-in-band")) == 9
+    assert len(made) <= 3  # storage for all, the store on in-band (which they are not on either), in-band for all
+    cured = [item | {"fabrics": ["compute", "storage", "in-band"]} for item in pools]
+    assert not site(store(), pools=[NODES, *cured]).errors
+
+
 def test_no_plan_is_made_of_what_cannot_help(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan of a large hall takes a while: what is not reached is known from the declaration."""
     made: list[int] = []
@@ -206,6 +233,19 @@ def test_drivers_of_volumes_on_demand_run_where_their_store_is_mounted() -> None
     everywhere = render(site(*stores, scheduler=KUBERNETES), "kubernetes").files
     assert yaml.safe_load(everywhere["charts/csi-wekafs.yaml"].text)["nodeSelector"] == {}
     assert "Not all nodes mount" not in everywhere["INSTALL.md"].text
+
+
+def test_weka_file_systems_that_no_node_mounts_both_of_are_an_error() -> None:
+    """One driver serves all of them, so that its pods would find no node, and install.sh would wait in vain."""
+    own = NODES | {"name": "b", "nodes": 4, "fabrics": ["compute", "second", "in-band"]}
+    stores = (store("weka"), store("weka", name="other", mount="/other", fabric="second"))
+    fabrics = (COMPUTE, STORAGE, STORAGE | {"name": "second", "role": "storage"}, IN_BAND)
+    plan = site(*stores, fabrics=fabrics, pools=[NODES, own], scheduler=KUBERNETES)
+    (found,) = of_check(plan, "kubernetes-weka-driver")
+    assert found.level == "error" and "no pool mounts scratch and other" in found.problem
+    both = own | {"fabrics": [*own["fabrics"], "storage"]}
+    for pools, used in (([NODES, both], stores), ([NODES, own], stores[:1])):
+        assert not of_check(site(*used, fabrics=fabrics, pools=pools, scheduler=KUBERNETES), "kubernetes-weka-driver")
 
 
 def test_claims_of_a_store_may_grow_with_it() -> None:

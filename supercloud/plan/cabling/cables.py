@@ -88,11 +88,24 @@ def _more_links(
         upper = next((item for item in fabrics_cabled(plan) if item.name == declared.joins.fabric), None)
         if upper is None:
             raise InputError(f"fabrics: {fabric.name} joins {declared.joins.fabric!r}, which has no switches")
+        _check_uplink_ports(plan, fabric, leaf.radix, declared.joins.links)
         devices.append(switch_devices(upper, upper.tiers[-1], spots))
         device, link = _pairs(leaf.count, declared.joins.links)
         switch, port = _top_ports(plan, fabric, upper, len(device))
         yield (device * 0 + sets["leaf"], device, leaf.radix + link, device * 0 + len(devices) - 1, switch, port,
                device * 0)  # fmt: skip
+
+
+def _check_uplink_ports(plan: Plan, fabric: FabricPlan, radix: int, links: int) -> None:
+    """Leaves that join another network do so by uplink ports of their own: all others face down."""
+    switch = fabric.tiers[0].switch
+    if switch.uplink_ports < links:
+        index = [item.name for item in plan.spec.fabrics].index(fabric.name)
+        raise InputError(
+            f"fabrics[{index}]: each leaf of {fabric.name} joins by {links} links, and {switch.name} has "
+            f"{switch.uplink_ports or 'no'} uplink ports beside the {radix} for nodes; take a switch that has them "
+            "(uplink_ports in the catalog), or put the pools onto the network that is joined"
+        )
 
 
 def _top_ports(plan: Plan, fabric: FabricPlan, upper: FabricPlan, links: int) -> tuple[Ints, Ints]:

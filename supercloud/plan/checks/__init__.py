@@ -22,6 +22,7 @@ from . import (
     fabric,
     hosts,
     kubernetes,
+    kubernetes_storage,
     networks,
     optics,
     pods,
@@ -55,6 +56,7 @@ CHECKS: tuple[Check, ...] = (
     fabric.fabric_rails_disjoint,
     fabric.fabric_slow,
     fabric.fabric_spines,
+    fabric.fabric_core_spines,
     fabric.fabric_split_domain,
     fabric.fabric_unused,
     fabric.fabric_uplinks_unused,
@@ -77,6 +79,7 @@ CHECKS: tuple[Check, ...] = (
     *slurm.CHECKS,
     *slurm_cloud.CHECKS,
     *kubernetes.CHECKS,
+    *kubernetes_storage.CHECKS,
 )
 
 

@@ -37,13 +37,8 @@ def cable_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         try:
             table = cables_of(plan, fabric)
         except InputError as error:
-            yield Finding(
-                "cable-reach",
-                "error",
-                path,
-                str(error).removeprefix(f"{path}: "),
-                "take larger switches, or fewer links",
-            )
+            problem, _, hint = str(error).removeprefix(f"{path}: ").partition("; ")
+            yield Finding("cable-reach", "error", path, problem, hint or "take larger switches, or fewer links")
             continue
         media = declared.cabling.media if declared.cabling else ()
         short = (table.kind < 0) & ~np.isnan(table.length)

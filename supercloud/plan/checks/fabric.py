@@ -16,6 +16,9 @@ from ..fabric.uplinks import even_uplinks
 from ..model import FabricPlan, Plan
 from .rebuild import rebuild, replan
 
+# Tiers of a fabric that has core switches.
+_WITH_CORE = 3
+
 
 def _place(plan: Plan, name: str) -> str:
     return f"fabrics[{[fabric.name for fabric in plan.spec.fabrics].index(name)}]"
@@ -127,6 +130,26 @@ def fabric_spines(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 f"{leaf.up} uplinks of a leaf spread evenly over no fewer than {spine.count // fabric.planes} spines: "
                 f"each of them has {spine.down} of {spine.radix} ports in use",
                 f"set leaf_up: {found}, which takes {cured.tiers[1].count // fabric.planes} spines",
+            )
+
+
+def fabric_core_spines(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A declared number of spines under core switches that takes more switches than none; ``tiers: 3`` says that it is
+    meant."""
+    for index, declared in enumerate(plan.spec.fabrics):
+        fabric = next((item for item in plan.fabrics if item.name == declared.name), None)
+        if fabric is None or declared.spines is None or declared.tiers is not None or len(fabric.tiers) != _WITH_CORE:
+            continue
+        usual = rebuild(plan, catalog, declared.model_copy(update={"spines": None}))
+        switches, without = (sum(tier.count for tier in item.tiers) for item in (fabric, usual or fabric))
+        if switches > without:
+            yield Finding(
+                "fabric-core-spines",
+                "warning",
+                f"fabrics[{index}].spines",
+                f"{fabric.name} takes {switches} switches with spines: {declared.spines} in each pod, {without} "
+                "without this number",
+                f"leave spines out, or set tiers: {_WITH_CORE} where that is meant",
             )
 
 

@@ -8,7 +8,7 @@ from ...catalog import Catalog
 from ...errors import Finding
 from ..fabric.roles import adapter_of
 from ..model import FabricPlan, Plan, PoolPlan
-from .rebuild import replan
+from .rebuild import find_working, replan
 
 __all__ = ["CHECKS"]
 
@@ -18,55 +18,77 @@ def pool_in_band(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
     A warning where the catalog knows no port of the machine for it: nodes may have one all the same.
     """
-    for pool, networks in _list_apart(plan, "in-band"):
+    apart = _list_apart(plan, "in-band")
+    cures = _find_cures(plan, catalog, apart)
+    for pool, networks in apart:
         known = any(item.role == "in-band" for item in pool.machine.adapters)
         yield Finding(
             "pool-in-band", "error" if known else "warning", _place(plan, pool),
             f"no port of the {pool.nodes} nodes of {pool.name} is on {' or '.join(item.name for item in networks)}: "
             f"they are known by addresses there ({pool.addresses}), and neither the scheduler nor users reach them",
-            _describe_cure(plan, catalog, pool, networks),
+            cures[pool.name],
         )  # fmt: skip
 
 
 def pool_management(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Pools on no management network, though the plan has one: their management controllers have addresses there."""
     controllers = {run.of: run for run in plan.networks.bmcs} if plan.networks else {}
-    for pool, networks in _list_apart(plan, "management"):
+    apart = _list_apart(plan, "management")
+    cures = _find_cures(plan, catalog, apart)
+    for pool, networks in apart:
         run = controllers.get(pool.name)
         which = f" {run.names} ({run.addresses})" if run else ""
         yield Finding(
             "pool-management", "warning", _place(plan, pool),
             f"no port of the {pool.nodes} nodes of {pool.name} is on {' or '.join(item.name for item in networks)}: no "
             f"cable leads to their management controllers{which}",
-            _describe_cure(plan, catalog, pool, networks),
+            cures[pool.name],
         )  # fmt: skip
 
 
-def _list_apart(plan: Plan, role: str) -> Iterator[tuple[PoolPlan, list[FabricPlan]]]:
+def _list_apart(plan: Plan, role: str) -> list[tuple[PoolPlan, list[FabricPlan]]]:
     """The pools that are on none of the plan's networks of a role, and these networks."""
     networks = [fabric for fabric in plan.fabrics if fabric.role == role and fabric.tiers]
     joined = {name for fabric in networks for name in fabric.pools}
-    for pool in plan.pools if networks else ():
-        if pool.name not in joined:
-            yield pool, networks
+    return [(pool, networks) for pool in plan.pools if pool.name not in joined] if networks else []
 
 
 def _place(plan: Plan, pool: PoolPlan) -> str:
     return f"pools[{[item.name for item in plan.spec.pools].index(pool.name)}].fabrics"
 
 
-def _describe_cure(plan: Plan, catalog: Catalog, pool: PoolPlan, networks: list[FabricPlan]) -> str:
-    """A network that can be added to the pool's, tried on a plan; else what else there is to do."""
+def _find_cures(plan: Plan, catalog: Catalog, apart: list[tuple[PoolPlan, list[FabricPlan]]]) -> dict[str, str]:
+    """The hint for each pool, by its name. What is added is tried for all pools of a machine at once: each trial takes
+    a plan, and together is how hints are followed."""
+    alike: dict[str, list[PoolPlan]] = {}
+    for pool, _ in apart:
+        alike.setdefault(pool.machine.name, []).append(pool)
+    return {
+        pool.name: hint for pools in alike.values() for pool, hint in _describe_cures(plan, catalog, pools, apart[0][1])
+    }
+
+
+def _describe_cures(
+    plan: Plan, catalog: Catalog, alike: list[PoolPlan], networks: list[FabricPlan]
+) -> Iterator[tuple[PoolPlan, str]]:
+    """A network that can be added to those of pools of one machine, tried on a plan; else what else there is to do."""
     role, by_hand = networks[0].role, "suppress this with a reason where they are cabled by hand"
-    fitting = [item for item in networks if adapter_of(pool.machine, role, item.kind, item.speed)]
-    for fabric in fitting:
-        pools = tuple(item.model_copy(update={"fabrics": (*item.fabrics, fabric.name)}) if item.name == pool.name else
-                      item for item in plan.spec.pools)  # fmt: skip
-        if not replan(plan, catalog, plan.spec.model_copy(update={"pools": pools}))[1]:
-            return f"add {fabric.name} to {_place(plan, pool)}, or {by_hand}"
-    if fitting or any(item.role == role for item in pool.machine.adapters):
-        return f"declare a network with role: {role} for {pool.name}, or {by_hand}"
-    return f"put the ports of {pool.machine.name} into a catalog overlay (adapters, role: {role}), or {by_hand}"
+    machine, names = alike[0].machine, {pool.name for pool in alike}
+
+    def is_planned_with(fabric: FabricPlan) -> bool:
+        pools = tuple(item.model_copy(update={"fabrics": (*item.fabrics, fabric.name)}) if item.name in names else item
+                      for item in plan.spec.pools)  # fmt: skip
+        return not replan(plan, catalog, plan.spec.model_copy(update={"pools": pools}))[1]
+
+    fitting = [item for item in networks if adapter_of(machine, role, item.kind, item.speed)]
+    found = find_working(plan, fitting, is_planned_with, 1)
+    for pool in alike:
+        if found:
+            yield pool, f"add {found[0].name} to {_place(plan, pool)}, or {by_hand}"
+        elif fitting or any(item.role == role for item in machine.adapters):
+            yield pool, f"declare a network with role: {role} for {pool.name}, or {by_hand}"
+        else:
+            yield pool, f"put the ports of {machine.name} into a catalog overlay (adapters, role: {role}), or {by_hand}"
 
 
 CHECKS = (pool_in_band, pool_management)

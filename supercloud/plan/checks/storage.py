@@ -15,7 +15,7 @@ from ..model import Plan, PoolPlan
 from ..mounts import clean_mount, is_reserved
 from ..storage.clients import client_pools, is_client
 from ..storage.model import Design, LustreDesign
-from ..storage.products import PARALLEL, lowest_rates, tier_names
+from ..storage.products import PARALLEL, lowest_rates, tier_names, tier_rates
 from . import storage_servers as on_servers
 from .storage_counts import count_servers
 from .storage_servers import designed, size_text
@@ -91,8 +91,18 @@ def storage_throughput_low(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     f"storage[{stores[0]}]",
                     f"{accelerators} accelerators{where} are given {total.bytes_text} to {side}, "
                     f"{(wanted - total).bytes_text} less than the {wanted.bytes_text} of the lowest tier ({lowest})",
-                    f"ask for {wanted.bytes_text}, or set tier: {lowest}",
+                    _rate_cure(plan, catalog, stores, side, lowest, wanted - total),
                 )
+
+
+def _rate_cure(plan: Plan, catalog: Catalog, stores: list[int], side: str, lowest: str, lacking: Rate) -> str:
+    """What the first of the stores has to give for all to give enough; its tier where that gives it."""
+    store = plan.storage[stores[0]]
+    needed = (getattr(store, side) or Rate(0, "b/s")) + lacking
+    ask = f"ask {store.name} for {needed.bytes_text}"
+    rates = dict(zip(("read", "write"), tier_rates(lowest, client_pools(plan, stores[0]), catalog), strict=True))
+    by_tier = rates[side]
+    return f"{ask}, or set tier: {lowest}" if by_tier and by_tier >= needed else ask
 
 
 def _list_feeding(plan: Plan) -> list[tuple[list[int], tuple[PoolPlan, ...]]]:

@@ -9,7 +9,7 @@ from ...errors import Finding
 from ...spec import ClusterSpec, Fabric, Storage
 from ..fabric.roles import FITS, adapter_of, client_adapter, client_fabric, role_of
 from ..model import FabricPlan, Plan, PoolPlan
-from ..storage.clients import count_unreached, unreached_pools, why_on_fabric_only
+from ..storage.clients import declared_unreached, unreached_pools, why_on_fabric_only
 from ..storage.model import ServerGroup
 from .rebuild import find_working, replan
 
@@ -122,7 +122,7 @@ def _with_machine(store: Storage, machine: str, groups: list[ServerGroup]) -> St
 
 def _is_as_reached(spec: ClusterSpec, index: int, store: Storage) -> bool:
     """Whether another declaration of a store lets no fewer pools reach it."""
-    return count_unreached(_with_store(spec, index, store), index) <= count_unreached(spec, index)
+    return len(declared_unreached(_with_store(spec, index, store), index)) <= len(declared_unreached(spec, index))
 
 
 def _with_store(spec: ClusterSpec, index: int, store: Storage) -> ClusterSpec:
@@ -137,40 +137,59 @@ def _is_wired(plan: Plan, catalog: Catalog, index: int, spec: ClusterSpec) -> bo
 
 def storage_clients(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Pools that do not reach a store: it is mounted on none of their nodes."""
+    places = {pool.name: place for place, pool in enumerate(plan.spec.pools)}
+    known: dict[tuple[object, ...], bool] = {}
     for index, item in enumerate(plan.storage):
         fabric = client_fabric(plan.spec, item.fabric)
         pools = unreached_pools(plan, index)
-        if fabric is None or not pools:
-            continue
-        for pool in pools:
-            place = [one.name for one in plan.spec.pools].index(pool.name)
+        for pool in pools if fabric else ():
+            assert fabric is not None
             where = f"{item.name} is not mounted at {item.mount} there" if item.mount else f"{item.name} is not reached"
             need = why_on_fabric_only(plan, index, pool)
             way = f"and {need}" if need else "nor on a network that leads there"
+            alike = frozenset(one.name for one in pools if one.machine.name == pool.machine.name)
+            cures = _list_client_cures(plan, catalog, index, fabric, pool, alike, known)
             yield Finding(
-                "storage-clients", "warning", f"pools[{place}].fabrics",
+                "storage-clients", "warning", f"pools[{places[pool.name]}].fabrics",
                 f"{pool.nodes} nodes of {pool.name} are not on {fabric.name}, {way}: {where}, and jobs that name it "
                 "do not run there",
-                _client_cure(plan, catalog, index, fabric, pool),
+                ", or ".join([*cures, "suppress this with a reason where the pool does without it"]),
             )  # fmt: skip
 
 
-def _client_cure(plan: Plan, catalog: Catalog, index: int, fabric: Fabric, pool: PoolPlan) -> str:
-    """What lets a pool reach the store, tried on a plan; or to say that it is meant so."""
+def _list_client_cures(
+    plan: Plan, catalog: Catalog, index: int, fabric: Fabric, pool: PoolPlan, alike: frozenset[str],
+    known: dict[tuple[object, ...], bool],
+) -> list[str]:  # fmt: skip
+    """What lets a pool reach the store, tried on a plan; pools of the same machine are ``alike``, and tried at once.
+
+    ``known`` has what was tried before, as many pools and stores lack the same.
+    """
     spec = plan.spec
-    place = [one.name for one in spec.pools].index(pool.name)
-    tried: list[tuple[str, ClusterSpec]] = []
+    changes: list[tuple[str, tuple[object, ...], ClusterSpec]] = []
     if adapter_of(pool.machine, role_of(fabric), fabric.kind):
-        changed = spec.pools[place].model_copy(update={"fabrics": (*spec.pools[place].fabrics, fabric.name)})
-        pools = (*spec.pools[:place], changed, *spec.pools[place + 1 :])
-        tried.append((f"add {fabric.name} to pools[{place}].fabrics", spec.model_copy(update={"pools": pools})))
+        pools = tuple(one.model_copy(update={"fabrics": (*one.fabrics, fabric.name)}) if one.name in alike else one
+                      for one in spec.pools)  # fmt: skip
+        place = [one.name for one in spec.pools].index(pool.name)
+        add = f"add {fabric.name} to pools[{place}].fabrics"
+        changes.append((add, (fabric.name, alike), spec.model_copy(update={"pools": pools})))
     for other in _list_others(plan, fabric):
         store = spec.storage[index].model_copy(update={"fabric": other.name})
-        tried.append((f"set storage[{index}].fabric: {other.name}", _with_store(spec, index, store)))
-    before = count_unreached(spec, index)
-    helpful = [item for item in tried if count_unreached(item[1], index) < before]
-    found = find_working(plan, helpful, lambda item: _is_wired(plan, catalog, index, item[1]), _MOST)
-    return ", or ".join([*(cure for cure, _ in found), "suppress this with a reason where the pool does without it"])
+        changes.append((f"set storage[{index}].fabric: {other.name}", (index, other.name),
+                        _with_store(spec, index, store)))  # fmt: skip
+    before = declared_unreached(spec, index)
+
+    def helps(changed: ClusterSpec) -> bool:
+        left = declared_unreached(changed, index)
+        return pool.name not in left and len(left) < len(before)
+
+    def works(change: tuple[str, tuple[object, ...], ClusterSpec]) -> bool:
+        _, key, changed = change
+        if key not in known:
+            known[key] = _is_wired(plan, catalog, index, changed)
+        return known[key]
+
+    return [cure for cure, _, _ in find_working(plan, [one for one in changes if helps(one[2])], works, _MOST)]
 
 
 def _list_others(plan: Plan, fabric: Fabric) -> list[FabricPlan]:

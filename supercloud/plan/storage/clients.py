@@ -6,13 +6,14 @@ It follows from what is declared alone, as the servers of a store are counted be
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
-from ...spec import ClusterSpec, Fabric
+from ...spec import ClusterSpec, Fabric, Pool
 from ..fabric.roles import client_fabric, is_routed, role_of
 from ..model import Plan, PoolPlan
 from .client_names import NAMED_KINDS
 
-__all__ = ["client_pools", "count_unreached", "has_service_hosts", "is_client", "reaching_pools", "routed_pools",
+__all__ = ["client_pools", "declared_unreached", "has_service_hosts", "is_client", "reaching_pools", "routed_pools",
            "unreached_pools", "why_on_fabric_only"]  # fmt: skip
 
 # Products whose clients are told which interfaces to use: over RDMA these have to be on the fabric itself.
@@ -36,9 +37,9 @@ def unreached_pools(plan: Plan, index: int) -> tuple[PoolPlan, ...]:
     return tuple(pool for pool in plan.pools if not is_client(plan, index, pool))
 
 
-def count_unreached(spec: ClusterSpec, index: int) -> int:
-    """How many pools of a spec have no way to the store at ``index``."""
-    return sum(not _is_reached(spec, index, pool.fabrics) for pool in spec.pools)
+def declared_unreached(spec: ClusterSpec, index: int) -> frozenset[str]:
+    """The names of the pools of a spec that have no way to the store at ``index``."""
+    return frozenset(pool.name for pool in spec.pools if not _is_reached(spec, index, pool.fabrics))
 
 
 def routed_pools(plan: Plan, index: int) -> tuple[PoolPlan, ...]:
@@ -89,7 +90,28 @@ def _has_way(spec: ClusterSpec, fabric: Fabric, networks: Sequence[str]) -> bool
 
 def _has_switches(spec: ClusterSpec, fabric: Fabric) -> bool:
     """Whether a network is one of switches that some pool is on: others are not cabled in the plan."""
-    return fabric.shape != "torus" and any(fabric.name in pool.fabrics for pool in spec.pools)
+    return fabric.shape != "torus" and fabric.name in _joined_by_pools(_Same(spec.pools))
+
+
+class _Same:
+    """A value as a key that equals itself only: the pools of a spec are many, and asked for by each pool and store."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: tuple[Pool, ...]):
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.value is self.value
+
+
+@lru_cache(maxsize=4)
+def _joined_by_pools(pools: _Same) -> frozenset[str]:
+    """The names of the fabrics that some pool is on."""
+    return frozenset(name for pool in pools.value for name in pool.fabrics)
 
 
 def _on_fabric_only(spec: ClusterSpec, index: int, fabric: Fabric) -> str:

@@ -149,6 +149,9 @@ def test_gitops_follows_the_same_order() -> None:
     waves = [
         int(item["metadata"]["annotations"]["argocd.argoproj.io/sync-wave"]) for item in gitops(BUNDLES["argocd"][1])
     ]
+    names = [item["metadata"]["name"] for item in gitops(BUNDLES["argocd"][1])]
+    # charts choose nodes by labels, and Argo CD waits for a wave before it begins the next
+    assert [name.rpartition("-")[2] for name in names[:2]] == ["namespaces", "nodes"]
     assert waves == sorted(set(waves)) and len(waves) == len(
         BUNDLES["argocd"][0].scheduler.kubernetes.charts
     ) + 1 + len(  # type: ignore[union-attr]

@@ -13,6 +13,8 @@ from .manifest import Object, documents, obj
 __all__ = ["argocd", "flux"]
 
 _FLUX, _ARGO = "flux-system", "argocd"
+# Charts choose nodes by labels: a controller that waits for a chart would wait for labels that come later.
+_BEFORE_CHARTS = ("nodes",)
 _NAMES = NameRule(253, characters="a-z0-9-", starts="a-z0-9", ends="a-z0-9")
 _REPOSITORY = "https://git.example.com/clusters.git"
 
@@ -87,13 +89,15 @@ def argocd(plan: Plan, stages: Sequence[str]) -> dict[str, str]:
     def folder(path: str) -> Object:
         return {"repoURL": _REPOSITORY, "targetRevision": "main", "path": path}
 
-    add(f"{plan.name}-namespaces", 0, folder("namespaces"), "default")
-    for wave, chart in enumerate(facts_of(plan).charts, start=1):
+    before = ["namespaces", *(stage for stage in stages if stage in _BEFORE_CHARTS)]
+    for wave, stage in enumerate(before):
+        add(f"{plan.name}-{stage}", wave, folder(stage), "default")
+    for wave, chart in enumerate(facts_of(plan).charts, start=len(before)):
         source = {"repoURL": chart.repository.removeprefix("oci://"), "chart": chart.chart,
                   "targetRevision": chart.version,
                   "helm": {"releaseName": chart.name, "valuesObject": charts.values(plan, chart)}}  # fmt: skip
         add(chart.name, wave, source, chart.namespace)
-    first = len(facts_of(plan).charts) + 1
-    for wave, stage in enumerate(stages, start=first):
+    first = len(before) + len(facts_of(plan).charts)
+    for wave, stage in enumerate((stage for stage in stages if stage not in before), start=first):
         add(f"{plan.name}-{stage}", wave, folder(stage), "default")
     return {"applications.yaml": documents(plan.name, found)}

@@ -1,0 +1,32 @@
+"""What drivers of volumes need of the nodes that they run on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...catalog import Catalog
+from ...errors import Finding
+from ..kubernetes.labels import is_mounted
+from ..model import Plan
+from ..storage.clients import client_pools
+from .kubernetes_nodes import facts_of
+
+__all__ = ["CHECKS"]
+
+
+def kubernetes_weka_driver(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """WEKA file systems that no pool mounts all of: one driver serves them, and mounts them where it runs."""
+    for _ in facts_of(plan) if plan.site.kind == "onprem" else ():
+        stores = [index for index, item in enumerate(plan.storage) if item.kind == "weka" and is_mounted(item)]
+        clients = {index: {pool.name for pool in client_pools(plan, index)} for index in stores}
+        if len(stores) > 1 and not set.intersection(*clients.values()):
+            names = " and ".join(plan.storage[index].name for index in stores)
+            yield Finding(
+                "kubernetes-weka-driver", "error", f"storage[{stores[-1]}].fabric",
+                f"no pool mounts {names}: the driver of volumes on demand is one for all WEKA file systems, and finds "
+                "no node where it can mount them",
+                "put a pool on the networks of all of them, or declare them on one network",
+            )  # fmt: skip
+
+
+CHECKS = (kubernetes_weka_driver,)
