@@ -8,11 +8,12 @@ __all__ = ["clean_mount", "is_reserved"]
 
 # Top folders of the Filesystem Hierarchy Standard 3.0 that hold other things of a node, which stay visible below them.
 _ALONE = ("/", "/media", "/opt", "/srv")
-# Folders of the same standard, of container runtimes and of the bundles, that are kept with everything inside. Jobs of
-# Slurm have a /tmp of their own, which would hide what is mounted there.
-_WHOLE = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/opt/cni", "/opt/containerd", "/opt/slurm",
-          "/opt/supercloud", "/proc", "/root", "/run", "/sbin", "/snap", "/srv/supercloud", "/sys", "/tmp", "/usr",
-          "/var")  # fmt: skip
+# Folders of the same standard, of container runtimes, of the bundles, and (by their installation guides) of the NVIDIA
+# network driver and WEKA's client, that are kept with everything inside. Jobs of Slurm have a /tmp of their own, which
+# would hide what is mounted there.
+_WHOLE = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/opt/cni", "/opt/containerd", "/opt/mellanox",
+          "/opt/slurm", "/opt/supercloud", "/opt/weka", "/proc", "/root", "/run", "/sbin", "/snap", "/srv/supercloud",
+          "/sys", "/tmp", "/usr", "/var")  # fmt: skip
 
 
 def is_reserved(mount: str) -> bool:

@@ -38,7 +38,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("mount", ["/etc", "/tmp/shared", "/opt/cni/bin", "/var/spool/slurmd"])
+@pytest.mark.parametrize("mount", ["/etc", "/tmp/shared", "/opt/cni/bin", "/opt/weka", "/var/spool/slurmd"])
 def test_folders_of_the_system_are_no_mounts(mount: str) -> None:
     found = planned(storage=[{"name": "a", "kind": "nfs", "mount": mount}]).findings
     assert "storage-mount-reserved" in {finding.check for finding in found}
