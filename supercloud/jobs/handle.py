@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import logging
 import time
 from collections.abc import Iterator
 
@@ -10,7 +11,7 @@ from ..errors import EngineError, JobFailed, StoreError
 from ..spec.fleet import Connection
 from .bounded import RESULT
 from .engine import Engine, KeepsResults, StreamsLogs, open_engine
-from .reconcile import reconcile
+from .reconcile import copies_of, reconcile
 from .records import Event, JobRecord
 from .states import State
 from .store import Store
@@ -124,8 +125,13 @@ class Job:
         return bytes(data)
 
     def cancel(self) -> State:
-        """Ask that it ends; returns where it is. A job that has ended stays as it is."""
+        """Ask that it ends, and with it every other job of its engine that carries its key; returns where it is.
+
+        A job that has ended stays as it is.
+        """
         if self.state().is_final:
+            if self.record.ref is not None:
+                self._cancel_copies(self._engine())
             return self.record.state
         if self.record.state is State.HELD and self.store.cancel_held(self.id):
             return self.look().state
@@ -133,8 +139,17 @@ class Job:
             raise EngineError(f"job {self.id} is being submitted; try again "
                               f"{f'later: {self.record.reason}' if self.record.reason else 'in a moment'}")  # fmt: skip
         self.store.keep(self.id, "cancel was asked for")
-        self._engine().cancel(self.record.ref)
+        engine = self._engine()
+        engine.cancel(self.record.ref)
+        self._cancel_copies(engine)
         return self.state()
+
+    def _cancel_copies(self, engine: Engine) -> None:
+        for ref in copies_of(engine, [self.record]).get(self.id, ()):
+            said = f"{self.record.engine} job {ref}, which carries the key of job {self.id}, too, is asked to end"
+            logging.getLogger("supercloud").warning("note: %s", said)
+            self.store.note(self.id, said)
+            engine.cancel(ref)
 
     def history(self) -> list[Event]:
         """Everything that happened to it."""

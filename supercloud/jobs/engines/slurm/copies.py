@@ -5,12 +5,13 @@ Rows are the id of a job, the status of it or of one of its tasks, and what its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from ...states import State
 from ...submission import Status
 
-__all__ = ["Row", "noted", "others"]
+__all__ = ["Row", "has_begun", "live_of", "noted", "others"]
 
 Row = tuple[str, Status, tuple[str, str] | None]
 
@@ -39,3 +40,23 @@ def others(rows: Iterable[Row], ref: str) -> Sequence[str]:
     marks = {mark for number, _, mark in listed if number == ref and mark}
     found = {number for number, status, mark in listed if mark in marks and not status.state.is_final}
     return sorted(found - {ref}, key=int)
+
+
+def live_of(rows: Iterable[Row], jobs: Mapping[str, tuple[str, str]]) -> dict[str, list[str]]:
+    """For each job, by its id and given with its key and digest, the other jobs of that key that have not ended.
+
+    A job that carries no digest was submitted by a release that wrote none, and is taken for one of its key.
+    """
+    live: dict[tuple[str, str], set[str]] = {}
+    for number, status, mark in rows:
+        if mark and not status.state.is_final:
+            live.setdefault(mark, set()).add(number)
+    found = {number: (live.get((key, digest), set()) | live.get((key, ""), set())) - {number}
+             for number, (key, digest) in jobs.items()}  # fmt: skip
+    return {number: sorted(ids, key=int) for number, ids in found.items() if ids}
+
+
+def has_begun(rows: Iterable[Row], numbers: Sequence[str]) -> bool:
+    """Whether any of these jobs is past its wait and has not ended."""
+    return any(number in numbers and not status.state.is_final and status.state is not State.QUEUED
+               for number, status, _ in rows)  # fmt: skip

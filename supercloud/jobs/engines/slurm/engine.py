@@ -13,7 +13,7 @@ from ....errors import EngineError, UnusableEngine
 from ...combining import combined
 from ...engine import Unsure
 from ...submission import Status, Submission
-from . import commands, communication, texts
+from . import commands, communication, copies, texts
 from .controller import Commands, Controller
 from .reasons import refusal
 from .runner import Answer, Here, Runner, Ssh, not_here
@@ -154,14 +154,29 @@ class SlurmEngine:
 
     def cancel(self, ref: str) -> None:
         """End it, and every other job that carries its key."""
-        number = _parts(ref)[0]
         self.controller.cancel(ref)
-        for copy in self.controller.copies(number):
+        for copy in copies.others(self.controller.rows(), _parts(ref)[0]):
             self.controller.cancel(copy)
 
+    def copies(self, jobs: Mapping[str, tuple[str, str]]) -> Mapping[str, Sequence[str]]:
+        """From the comments in the queue: the controller never forgets a job that has not ended."""
+        numbers = {_parts(ref)[0]: known for ref, known in jobs.items()}
+        found = copies.live_of(self.controller.rows(), numbers)
+        return {ref: found[number] for ref in jobs if (number := _parts(ref)[0]) in found}
+
     def recall(self, ref: str) -> None:
-        """End it if it has not begun."""
-        self.controller.recall(ref)
+        """End it, and every other job that carries its key, if none of them has begun.
+
+        The others first: whichever of them begins meanwhile is found to have begun, and this one is left as it is.
+        """
+        rows = self.controller.rows()
+        others = copies.others(rows, _parts(ref)[0])
+        if copies.has_begun(rows, others):
+            return
+        for copy in others:
+            self.controller.recall(copy)
+        if not others or not copies.has_begun(self.controller.rows(), others):
+            self.controller.recall(ref)
 
     def nodes(self) -> Sequence[NodeState]:
         """Every node, with the accelerators that anybody's jobs have."""

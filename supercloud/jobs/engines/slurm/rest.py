@@ -174,9 +174,9 @@ class Rest:
         """Not at all: the service does not show MinJobAge."""
         return 0.0
 
-    def copies(self, ref: str) -> Sequence[str]:
-        """From the comments of the jobs in the list."""
-        return copies.others(bodies.rows(self._jobs()), ref)
+    def rows(self) -> Sequence[copies.Row]:
+        """From its list of jobs."""
+        return list(bodies.rows(self._jobs()))
 
     def cancel(self, ref: str) -> None:
         """End a job; one that has ended is no error."""
