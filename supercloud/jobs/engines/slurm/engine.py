@@ -114,7 +114,8 @@ class SlurmEngine:
             certain = age > -_SKEW and (older is not None or age < self.controller.remembers())
             refs = {key: ref for key, ref in (older or {}).items() if ref not in before} | refs
         self.spool.forget([key for key in settled if key not in refs and certain])
-        return {key: refs.get(key) for key in settled if key in refs or certain}
+        # empty: a job of the key is there, and the answer does not say what Slurm calls it
+        return {key: refs.get(key) for key in settled if refs.get(key) != "" and (key in refs or certain)}
 
     def digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
         """From the comments of the jobs, in the queue and in the accounts."""
