@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from ..errors import EngineError, StoreError
 from ..spec.fleet import Connection
+from .database import StoreLocked
 from .engine import open_engine
 from .handle import PATIENCE, Job
 from .reconcile import reconcile
@@ -88,7 +89,12 @@ def _refresh(jobs: Collection[Job]) -> list[EngineError | StoreError]:
         for error in found:
             if isinstance(error, StoreError) and error is not store.unwritable:
                 _warn(f"warning: {error}")
-        for record in store.among(list(mine)):
+        try:
+            records = store.among(list(mine))
+        except StoreLocked as error:  # another process works in it: the next look sees what this one does not
+            problems.append(error)
+            continue
+        for record in records:
             mine[record.id].record = record
     return problems
 
