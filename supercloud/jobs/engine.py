@@ -25,8 +25,8 @@ if TYPE_CHECKING:  # a list of jobs must come quickly: it opens engines, and pla
     from .placed import Placement
 
 __all__ = ["ENGINES", "CarriesDigests", "ChecksReach", "Depends", "Engine", "Finds", "FindsCopies", "KeepsResults",
-           "Recalls", "StreamsLogs", "TakesLate", "TakesTokens", "Unsure", "defect_of", "engine_names",
-           "open_engine"]  # fmt: skip
+           "Recalls", "SeesSubmissions", "StreamsLogs", "TakesLate", "TakesTokens", "Unsure", "defect_of",
+           "engine_names", "open_engine"]  # fmt: skip
 
 ENGINES = {
     "fake": "supercloud.jobs.engines.fake:FakeEngine",
@@ -98,6 +98,14 @@ class TakesLate(Protocol):
 
     late_arrival: float
     """Seconds after the end of a submission without an answer within which its job may still appear."""
+
+
+@runtime_checkable
+class SeesSubmissions(Protocol):
+    """An engine whose submissions may go on after the end of the process that began them."""
+
+    def on_its_way(self, keys: Sequence[str]) -> set[str]:
+        """Those of the keys whose submission has not ended yet."""
 
 
 @runtime_checkable

@@ -95,6 +95,8 @@ def _refresh(jobs: Collection[Job]) -> list[EngineError | StoreError]:
             problems.append(error)
             continue
         for record in records:
+            if record.state in (State.SUBMITTING, State.UNKNOWN) and record.reason:  # it may be so for long
+                _warn(f"job {record.id} ({record.name}, key {record.key}) is {record.state}: {record.reason}")
             mine[record.id].record = record
     return problems
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ..errors import EngineError, InputError, StoreError, SupercloudError
 from ..spec.fleet import Connection
-from .engine import Engine, Finds, FindsCopies, TakesLate, Unsure, defect_of, open_engine
+from .engine import Engine, Finds, FindsCopies, SeesSubmissions, TakesLate, Unsure, defect_of, open_engine
 from .identity import digests_of
 from .leases import has_run_out, renewed, seconds_left
 from .processes import ProcessId
@@ -151,6 +151,8 @@ def _recover(
         return problems
     asked = [record for record in orphans if record.state is not State.PENDING]
     found = _found(engine, asked) if asked else {}
+    open_ = [record.engine_key for record in asked if record.engine_key not in found]
+    busy = engine.on_its_way(open_) if open_ and isinstance(engine, SeesSubmissions) else set()
     for record in orphans:
         ref = found.get(record.engine_key)
         if ref is not None:
@@ -167,12 +169,20 @@ def _recover(
         elif not isinstance(engine, Finds):
             said = "its submitter died, and this engine cannot say whether it has the job"
             store.observe({record.id: Status(State.UNKNOWN, reason=said)})
-        elif record.reason.startswith(_LOOKED_FOR) and not _must_wait(store, engine, record, clock):
+        elif record.engine_key in busy:  # its time is counted from the end of the submission
+            _explain(store, record, f"its submitter has ended, and the submission to {record.engine} has not: the job "
+                     "is looked for when it has")  # fmt: skip
+        elif not _must_wait(store, engine, record, clock):
             said = (f"submission unknown, and {record.engine} does not say whether it has the job: it is still on its "
                     "way, or older than what the queue lists, without accounts to look in; look there for the key "
                     f"{record.engine_key}")  # fmt: skip
-            store.explain_submission(record.id, record.owner, said)
+            _explain(store, record, said)
     return problems
+
+
+def _explain(store: Store, record: JobRecord, reason: str) -> None:
+    if record.reason != reason:
+        store.explain_submission(record.id, record.owner, reason)
 
 
 def _found(engine: Engine, records: Sequence[JobRecord]) -> Mapping[str, str | None]:

@@ -7,6 +7,7 @@ them, break. What it says where it refuses a job stays a refusal.
 from __future__ import annotations
 
 import errno
+import fcntl
 import getpass
 import http.server
 import json
@@ -23,7 +24,7 @@ from typing import IO, Any
 import pytest
 
 from supercloud.errors import EngineError
-from supercloud.jobs import api, web
+from supercloud.jobs import api, futures, web
 from supercloud.jobs.engine import Unsure
 from supercloud.jobs.engines.kubernetes import connection
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
@@ -361,6 +362,46 @@ class Queue:
             return Answer(0, "".join(f"{number}|{state}|0:0|1795213461|1795213461|None\n"
                                      for number, state in self.forgotten.items()))  # fmt: skip
         return Answer(0, "")
+
+
+class Amnesiac:
+    """Slurm without accounts, whose controller forgets at once; whoever runs sbatch is killed."""
+
+    def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> Answer:
+        if "sbatch" in argv:
+            os._exit(9)
+        if "sacct" in argv:
+            return Answer(1, "", "Slurm accounting storage is disabled\n")
+        return Answer(0, "MinJobAge               = 60 sec\n" if "scontrol" in argv else "")
+
+
+def test_the_record_of_a_job_whose_submitter_was_killed_says_what_is_known_of_it(
+    tmp_path: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also where Slurm never can say whether it has the job; time is counted from the end of its sbatch."""
+    folder = tmp_path / "jobs"
+    engine = SlurmEngine(Connection(engine="slurm"), folder, Amnesiac())
+    for module in ("api", "reconcile", "futures"):
+        monkeypatch.setattr(f"supercloud.jobs.{module}.open_engine", lambda *_: engine)
+    monkeypatch.setattr(SlurmEngine, "check_reach", lambda self: None)
+    child = os.fork()
+    if child == 0:
+        try:
+            api.submit(job(), plan, engine=Connection(engine="slurm"), key="k", store=Store(folder))
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    with Store(folder) as store:
+        with open(folder / "slurm" / "k" / "script") as sbatch:
+            fcntl.flock(sbatch, fcntl.LOCK_EX)
+            assert not reconcile(store)
+            assert "the submission to slurm has not" in store.get(1).reason
+        futures.wait([api.get(1, store)], 0.0)
+        assert (said := store.get(1).reason).startswith("submission unknown, looked for again until 20")
+        assert [record.message for record in caplog.records] == [f"job 1 (job, key k) is SUBMITTING: {said}"]
+        assert not reconcile(store, clock=lambda: time.monotonic() + SlurmEngine.late_arrival + 1)
+        assert "slurm does not say whether it has the job" in store.get(1).reason
+        assert store.get(1).state is State.SUBMITTING
 
 
 @pytest.mark.parametrize("is_forgotten", [False, True])

@@ -117,6 +117,10 @@ class SlurmEngine:
         # empty: a job of the key is there, and the answer does not say what Slurm calls it
         return {key: refs.get(key) for key in settled if refs.get(key) != "" and (key in refs or certain)}
 
+    def on_its_way(self, keys: Sequence[str]) -> set[str]:
+        """Those whose sbatch still has the lock of its script."""
+        return self.spool.on_its_way(keys)
+
     def digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
         """From the comments of the jobs, in the queue and in the accounts."""
         known = self.controller.digests(max(0, int(time.time() - since)) + 3600)
