@@ -6,21 +6,35 @@ import codecs
 import logging
 import time
 from collections.abc import Iterator
+from functools import cache
 
 from ..errors import EngineError, JobFailed, StoreError
 from ..spec.fleet import Connection
 from .bounded import RESULT
+from .database import StoreLocked
 from .engine import Engine, KeepsResults, StreamsLogs, open_engine
 from .reconcile import copies_of, reconcile
 from .records import Event, JobRecord
 from .states import State
 from .store import Store
 
-__all__ = ["Job", "PATIENCE"]
+__all__ = ["Job", "PATIENCE", "warn_once", "warn_unwritable"]
 
 PATIENCE = 300.0
 """Seconds an engine may stay silent while somebody waits: controllers are restarted."""
 _HELD_PACE = 1.0
+
+
+def warn_unwritable(store: Store) -> None:
+    """Say, once, that the store cannot be written: whoever waits sees no end of a job meanwhile."""
+    if store.unwritable:
+        warn_once(f"warning: {store.unwritable}; a job that ends now is not seen to end before it can be written again")
+
+
+@cache
+def warn_once(text: str) -> None:
+    """Say it to who uses this process, once."""
+    logging.getLogger("supercloud").warning("%s", text)
 
 
 class Job:
@@ -171,8 +185,13 @@ class Job:
         """Look again and again, first often and then at the engine's pace; each look says whether it was the last."""
         silent_since: float | None = None
         while True:
+            warn_unwritable(self.store)
             try:
                 done, silent_since = self.done(), None
+            except StoreLocked:  # by another process: the next look sees what this one does not
+                done, silent_since = False, silent_since or time.monotonic()
+                if time.monotonic() - silent_since > PATIENCE:
+                    raise
             except StoreError:
                 yield False  # what it printed is shown before that is said
                 raise

@@ -16,6 +16,7 @@ from supercloud.jobs.futures import as_completed, wait
 from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.states import State
 from supercloud.jobs.store import Store
+from supercloud.jobs.submission import Status
 from supercloud.plan.model import Plan
 from supercloud.spec import JobSpec
 
@@ -70,6 +71,34 @@ def test_a_wait_that_began_while_the_disk_was_full_ends_once_there_is_space(
             assert [job.record.state for job in done] == ["COMPLETED"] and len(looks) >= 3
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_who_follows_one_job_on_a_full_disk_is_told_so_and_sees_its_end_once_there_is_space(
+    submit: Callable[..., api.Job], store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    submit("RUNNING", "RUNNING", "COMPLETED")
+    wait([api.get(1, store)], 0.0)
+    store.close()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    poll, looks = FakeEngine.poll, [0]
+
+    def quiet(self: FakeEngine, refs: Any) -> Any:  # its file cannot be written either: nothing new
+        looks[0] += 1
+        if looks[0] < 3:
+            return {ref: Status(State.RUNNING) for ref in refs}
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        return poll(self, refs) if looks[0] > 3 else {ref: Status(State.RUNNING) for ref in refs}
+
+    monkeypatch.setattr(FakeEngine, "poll", quiet)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+        with Store(store.folder) as full:
+            assert "".join(api.get(1, full).logs(follow=True)).startswith("attempt 1")
+            assert full.get(1).state is State.COMPLETED
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    [record] = caplog.records
+    assert "a job that ends now is not seen to end before it can be written again" in record.message
 
 
 def test_several_that_wait_while_the_disk_is_full_leave_each_other_the_store(
