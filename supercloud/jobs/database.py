@@ -65,11 +65,19 @@ class Database:
             self._open_as_possible()
 
     def reopen(self) -> None:
-        """Open a file anew that could not be written, as it may be possible by now; raises :class:`StoreError`."""
+        """Open a file anew that could not be written, as it may be possible by now; raises :class:`StoreError`.
+
+        Where that fails, it is as before: what can be read is read.
+        """
         with self._lock, self._said():
             if self.unwritable:
-                self._finalizer()  # it holds the lock of the file
+                self._require_file()
                 self._open_as_possible()
+
+    def _require_file(self) -> None:
+        """Raise :class:`StoreError` where the file is gone: SQLite would make an empty one in its place."""
+        if not _size(self.path):
+            raise StoreError(f"{self.path} {_SENTENCES['SQLITE_READONLY_DBMOVED']}")
 
     def _open_as_possible(self) -> None:
         try:
@@ -80,9 +88,25 @@ class Database:
             if not (name.startswith(_UNWRITABLE) and self.path.exists() and self.path.stat().st_size):
                 raise
             self.unwritable = StoreError(_sentence(self.path, error))
-            self._open(self._migrations, reading=True)
+            with self._readable(checked=True):
+                pass
 
-    def _open(self, migrations: Sequence[str], reading: bool = False) -> None:
+    @contextlib.contextmanager
+    def _readable(self, checked: bool = False) -> Iterator[sqlite3.Connection]:
+        """The connection. Of a file that cannot be written it is one for this block: it keeps all others out, also
+        those that wait until they can write it.
+        """
+        if self.unwritable is None:
+            yield self._connection
+            return
+        self._require_file()
+        self._open(self._migrations, reading=True, checked=checked)
+        try:
+            yield self._connection
+        finally:
+            self._finalizer()
+
+    def _open(self, migrations: Sequence[str], reading: bool = False, checked: bool = True) -> None:
         unclean = _size(Path(f"{self.path}-wal")) > 0  # unless somebody else has it open
         self._connection = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
         self._connection.row_factory = sqlite3.Row
@@ -95,9 +119,9 @@ class Database:
                 self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
                 self._connection.execute("PRAGMA query_only = ON")
             size = _size(self.path)
-            if size <= _SMALL or (unclean and size <= _LARGE):
+            if checked and (size <= _SMALL or (unclean and size <= _LARGE)):
                 self._look_through(thorough=size <= _SMALL)
-            if reading and self.version() != len(migrations):
+            if reading and self._version() != len(migrations):
                 raise self.unwritable or StoreError(f"{self.path} cannot be written")
             if not reading:
                 self._prepare(migrations)
@@ -108,7 +132,7 @@ class Database:
 
         ``thorough`` compares indexes with tables, too.
         """
-        with self._lock, self._said():
+        with self._lock, self._said(), self._readable():
             self._look_through(thorough)
 
     def _look_through(self, thorough: bool) -> None:
@@ -123,7 +147,7 @@ class Database:
 
     def _prepare(self, migrations: Sequence[str]) -> None:
         shared = is_shared(self.path.parent)
-        version = self.version()
+        version = self._version()
         if version == len(migrations):
             if shared and self._journal() == "wal":  # written before it was moved here
                 self._set_journal("delete")
@@ -133,7 +157,7 @@ class Database:
         self._set_journal("delete" if shared else "wal")
         self._connection.execute("PRAGMA synchronous = FULL")
         with self.writing() as connection:
-            version = self.version()  # another process may have been faster
+            version = self._version()  # another process may have been faster
             self._refuse_newer(version, len(migrations))
             for migration in migrations[version:]:
                 for statement in _statements(migration):
@@ -164,6 +188,10 @@ class Database:
 
     def version(self) -> int:
         """Version of the schema in the file; 0 for a new one."""
+        with self._lock, self._readable():
+            return self._version()
+
+    def _version(self) -> int:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
 
     @contextlib.contextmanager
@@ -192,27 +220,29 @@ class Database:
 
     def read(self, sql: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         """All rows of a query."""
-        with self._lock, self._said():
+        with self._lock, self._said(), self._readable() as connection:
             try:
-                return self._connection.execute(sql, values).fetchall()
+                return connection.execute(sql, values).fetchall()
             except sqlite3.OperationalError as error:
                 if "decode to UTF-8" not in str(error):
                     raise
             # a damaged text: read all the same, so that checksums tell whose it is and all other rows are seen
-            self._connection.text_factory = _decoded
+            connection.text_factory = _decoded
             try:
-                return self._connection.execute(sql, values).fetchall()
+                return connection.execute(sql, values).fetchall()
             finally:
-                self._connection.text_factory = str
+                connection.text_factory = str
 
     def copy_to(self, path: Path) -> None:
         """Copy all of it into another file, as it is at one moment."""
-        with self._lock, self._said(), contextlib.closing(sqlite3.connect(path)) as other:
-            self._connection.backup(other)
+        with self._lock, self._said(), self._readable() as mine, contextlib.closing(sqlite3.connect(path)) as other:
+            mine.backup(other)
 
     def compact(self) -> None:
         """Give the space of what was deleted back to the disk; needs as much again while it works."""
         with self._lock, self._said():
+            if self.unwritable:
+                raise self.unwritable
             self._connection.execute("VACUUM")
 
     def close(self) -> None:

@@ -24,8 +24,9 @@ if TYPE_CHECKING:  # a list of jobs must come quickly: it opens engines, and pla
     from ..spec.fleet import Connection
     from .placed import Placement
 
-__all__ = ["ENGINES", "CarriesDigests", "ChecksReach", "Depends", "Engine", "Finds", "KeepsResults", "Recalls",
-           "StreamsLogs", "TakesLate", "TakesTokens", "Unsure", "defect_of", "engine_names", "open_engine"]  # fmt: skip
+__all__ = ["ENGINES", "CarriesDigests", "ChecksReach", "Depends", "Engine", "Finds", "FindsCopies", "KeepsResults",
+           "Recalls", "SeesSubmissions", "StreamsLogs", "TakesLate", "TakesTokens", "Unsure", "defect_of",
+           "engine_names", "open_engine"]  # fmt: skip
 
 ENGINES = {
     "fake": "supercloud.jobs.engines.fake:FakeEngine",
@@ -97,6 +98,24 @@ class TakesLate(Protocol):
 
     late_arrival: float
     """Seconds after the end of a submission without an answer within which its job may still appear."""
+
+
+@runtime_checkable
+class SeesSubmissions(Protocol):
+    """An engine whose submissions may go on after the end of the process that began them."""
+
+    def on_its_way(self, keys: Sequence[str]) -> set[str]:
+        """Those of the keys whose submission has not ended yet."""
+
+
+@runtime_checkable
+class FindsCopies(Protocol):
+    """An engine that may have several jobs of one key, and can list those that have not ended."""
+
+    def copies(self, jobs: Mapping[str, tuple[str, str]]) -> Mapping[str, Sequence[str]]:
+        """For each ref, given with its key and the digest of its spec, the refs of the other jobs that carry that key
+        and have not ended; also where the engine has forgotten the job of that ref. Refs without others are left out.
+        """
 
 
 @runtime_checkable

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Collection, Iterable, Iterator
-from functools import cache
 from typing import Literal, NamedTuple
 
 from ..errors import EngineError, StoreError
 from ..spec.fleet import Connection
+from .database import StoreLocked
 from .engine import open_engine
-from .handle import PATIENCE, Job
+from .handle import PATIENCE, Job, warn_once, warn_unwritable
 from .reconcile import reconcile
 from .states import State
 
@@ -82,21 +81,20 @@ def _refresh(jobs: Collection[Job]) -> list[EngineError | StoreError]:
         mine = {job.id: job for job in jobs if job.store is store and not job.record.state.is_final}
         found = reconcile(store, list(mine))
         problems += [error for error in found if isinstance(error, EngineError | StoreError)]
-        if store.unwritable:
-            _warn(f"warning: {store.unwritable}; a job that ends now is not seen to end before it can be "
-                  "written again")  # fmt: skip
+        warn_unwritable(store)
         for error in found:
             if isinstance(error, StoreError) and error is not store.unwritable:
-                _warn(f"warning: {error}")
-        for record in store.among(list(mine)):
+                warn_once(f"warning: {error}")
+        try:
+            records = store.among(list(mine))
+        except StoreLocked as error:  # another process works in it: the next look sees what this one does not
+            problems.append(error)
+            continue
+        for record in records:
+            if record.state in (State.SUBMITTING, State.UNKNOWN) and record.reason:  # it may be so for long
+                warn_once(f"job {record.id} ({record.name}, key {record.key}) is {record.state}: {record.reason}")
             mine[record.id].record = record
     return problems
-
-
-@cache
-def _warn(text: str) -> None:
-    """Say it, once."""
-    logging.getLogger("supercloud").warning("%s", text)
 
 
 def _pace(job: Job) -> float:

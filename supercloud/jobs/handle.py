@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 import codecs
+import logging
 import time
 from collections.abc import Iterator
+from functools import cache
 
 from ..errors import EngineError, JobFailed, StoreError
 from ..spec.fleet import Connection
 from .bounded import RESULT
+from .database import StoreLocked
 from .engine import Engine, KeepsResults, StreamsLogs, open_engine
-from .reconcile import reconcile
+from .reconcile import copies_of, reconcile
 from .records import Event, JobRecord
 from .states import State
 from .store import Store
 
-__all__ = ["Job", "PATIENCE"]
+__all__ = ["Job", "PATIENCE", "warn_once", "warn_unwritable"]
 
 PATIENCE = 300.0
 """Seconds an engine may stay silent while somebody waits: controllers are restarted."""
 _HELD_PACE = 1.0
+
+
+def warn_unwritable(store: Store) -> None:
+    """Say, once, that the store cannot be written: whoever waits sees no end of a job meanwhile."""
+    if store.unwritable:
+        warn_once(f"warning: {store.unwritable}; a job that ends now is not seen to end before it can be written again")
+
+
+@cache
+def warn_once(text: str) -> None:
+    """Say it to who uses this process, once."""
+    logging.getLogger("supercloud").warning("%s", text)
 
 
 class Job:
@@ -124,8 +139,13 @@ class Job:
         return bytes(data)
 
     def cancel(self) -> State:
-        """Ask that it ends; returns where it is. A job that has ended stays as it is."""
+        """Ask that it ends, and with it every other job of its engine that carries its key; returns where it is.
+
+        A job that has ended stays as it is.
+        """
         if self.state().is_final:
+            if self.record.ref is not None:
+                self._cancel_copies(self._engine())
             return self.record.state
         if self.record.state is State.HELD and self.store.cancel_held(self.id):
             return self.look().state
@@ -133,8 +153,17 @@ class Job:
             raise EngineError(f"job {self.id} is being submitted; try again "
                               f"{f'later: {self.record.reason}' if self.record.reason else 'in a moment'}")  # fmt: skip
         self.store.keep(self.id, "cancel was asked for")
-        self._engine().cancel(self.record.ref)
+        engine = self._engine()
+        engine.cancel(self.record.ref)
+        self._cancel_copies(engine)
         return self.state()
+
+    def _cancel_copies(self, engine: Engine) -> None:
+        for ref in copies_of(engine, [self.record]).get(self.id, ()):
+            said = f"{self.record.engine} job {ref}, which carries the key of job {self.id}, too, is asked to end"
+            logging.getLogger("supercloud").warning("note: %s", said)
+            self.store.note(self.id, said)
+            engine.cancel(ref)
 
     def history(self) -> list[Event]:
         """Everything that happened to it."""
@@ -156,8 +185,13 @@ class Job:
         """Look again and again, first often and then at the engine's pace; each look says whether it was the last."""
         silent_since: float | None = None
         while True:
+            warn_unwritable(self.store)
             try:
                 done, silent_since = self.done(), None
+            except StoreLocked:  # by another process: the next look sees what this one does not
+                done, silent_since = False, silent_since or time.monotonic()
+                if time.monotonic() - silent_since > PATIENCE:
+                    raise
             except StoreError:
                 yield False  # what it printed is shown before that is said
                 raise

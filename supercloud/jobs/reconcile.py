@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ..errors import EngineError, InputError, StoreError, SupercloudError
 from ..spec.fleet import Connection
-from .engine import Engine, Finds, TakesLate, Unsure, defect_of, open_engine
+from .engine import Engine, Finds, FindsCopies, SeesSubmissions, TakesLate, Unsure, defect_of, open_engine
 from .identity import digests_of
 from .leases import has_run_out, renewed, seconds_left
 from .processes import ProcessId
@@ -17,7 +17,7 @@ from .states import State
 from .store import JobRecord, Store
 from .submission import Status, Submission, digest_of_spec
 
-__all__ = ["hand_over", "in_hand", "reconcile"]
+__all__ = ["copies_of", "hand_over", "in_hand", "reconcile"]
 
 
 def reconcile(
@@ -151,6 +151,8 @@ def _recover(
         return problems
     asked = [record for record in orphans if record.state is not State.PENDING]
     found = _found(engine, asked) if asked else {}
+    open_ = [record.engine_key for record in asked if record.engine_key not in found]
+    busy = engine.on_its_way(open_) if open_ and isinstance(engine, SeesSubmissions) else set()
     for record in orphans:
         ref = found.get(record.engine_key)
         if ref is not None:
@@ -167,12 +169,20 @@ def _recover(
         elif not isinstance(engine, Finds):
             said = "its submitter died, and this engine cannot say whether it has the job"
             store.observe({record.id: Status(State.UNKNOWN, reason=said)})
-        elif record.reason.startswith(_LOOKED_FOR) and not _must_wait(store, engine, record, clock):
+        elif record.engine_key in busy:  # its time is counted from the end of the submission
+            _explain(store, record, f"its submitter has ended, and the submission to {record.engine} has not: the job "
+                     "is looked for when it has")  # fmt: skip
+        elif not _must_wait(store, engine, record, clock):
             said = (f"submission unknown, and {record.engine} does not say whether it has the job: it is still on its "
                     "way, or older than what the queue lists, without accounts to look in; look there for the key "
                     f"{record.engine_key}")  # fmt: skip
-            store.explain_submission(record.id, record.owner, said)
+            _explain(store, record, said)
     return problems
+
+
+def _explain(store: Store, record: JobRecord, reason: str) -> None:
+    if record.reason != reason:
+        store.explain_submission(record.id, record.owner, reason)
 
 
 def _found(engine: Engine, records: Sequence[JobRecord]) -> Mapping[str, str | None]:
@@ -196,4 +206,27 @@ def _refresh(store: Store, engine: Engine, records: Sequence[JobRecord]) -> None
     known = {record.id: record for record in records}
     statuses = engine.poll([record.ref for record in records if record.ref])
     silent = Status(State.UNKNOWN, reason=f"{records[0].engine} knows nothing of it")
-    store.observe({record.id: statuses.get(record.ref or "", silent) for record in records}, known)
+    answers = {record.id: statuses.get(record.ref or "", silent) for record in records}
+    ended = [record for record in records if answers[record.id].state.is_final]
+    for number, refs in copies_of(engine, ended).items():
+        said = (f"when it ended, {known[number].engine} still had {_named(refs)} of the same key; to end "
+                f"{'it' if len(refs) == 1 else 'them'}: supercloud cancel {number}")  # fmt: skip
+        why = answers[number].reason
+        answers[number] = replace(answers[number], reason=f"{why}; {said}" if why else said)
+    store.observe(answers, known)
+
+
+def copies_of(engine: Engine, records: Collection[JobRecord]) -> dict[int, Sequence[str]]:
+    """What the engine calls the other jobs that carry the keys of these and have not ended, by the numbers of these.
+
+    They are there where a request that was given up arrived after the job had been submitted again.
+    """
+    asked = {record.ref: record for record in records if record.ref is not None}
+    if not asked or not isinstance(engine, FindsCopies):
+        return {}
+    found = engine.copies({ref: (record.engine_key, digest_of_spec(record.spec)) for ref, record in asked.items()})
+    return {asked[ref].id: refs for ref, refs in found.items() if refs}
+
+
+def _named(refs: Sequence[str]) -> str:
+    return f"{'job' if len(refs) == 1 else 'jobs'} {' and '.join(refs)}"

@@ -1,17 +1,22 @@
 from __future__ import annotations
 
 import resource
+import sqlite3
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from supercloud.errors import EngineError, JobFailed
-from supercloud.jobs import api
+from supercloud.errors import EngineError, JobFailed, StoreError
+from supercloud.jobs import api, database
 from supercloud.jobs import futures as futures_module
 from supercloud.jobs.engines.fake import FakeEngine
 from supercloud.jobs.futures import as_completed, wait
+from supercloud.jobs.reconcile import reconcile
+from supercloud.jobs.states import State
 from supercloud.jobs.store import Store
+from supercloud.jobs.submission import Status
 from supercloud.plan.model import Plan
 from supercloud.spec import JobSpec
 
@@ -64,6 +69,105 @@ def test_a_wait_that_began_while_the_disk_was_full_ends_once_there_is_space(
             monkeypatch.setattr(futures_module.time, "sleep", frees_space)
             done, _ = wait([api.get(1, full)], 60)
             assert [job.record.state for job in done] == ["COMPLETED"] and len(looks) >= 3
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_who_follows_one_job_on_a_full_disk_is_told_so_and_sees_its_end_once_there_is_space(
+    submit: Callable[..., api.Job], store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    submit("RUNNING", "RUNNING", "COMPLETED")
+    wait([api.get(1, store)], 0.0)
+    store.close()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    poll, looks = FakeEngine.poll, [0]
+
+    def quiet(self: FakeEngine, refs: Any) -> Any:  # its file cannot be written either: nothing new
+        looks[0] += 1
+        if looks[0] < 3:
+            return {ref: Status(State.RUNNING) for ref in refs}
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        return poll(self, refs) if looks[0] > 3 else {ref: Status(State.RUNNING) for ref in refs}
+
+    monkeypatch.setattr(FakeEngine, "poll", quiet)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+        with Store(store.folder) as full:
+            assert "".join(api.get(1, full).logs(follow=True)).startswith("attempt 1")
+            assert full.get(1).state is State.COMPLETED
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    [record] = caplog.records
+    assert "a job that ends now is not seen to end before it can be written again" in record.message
+
+
+def test_several_that_wait_while_the_disk_is_full_leave_each_other_the_store(
+    submit: Callable[..., api.Job], store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit("COMPLETED")
+    store.close()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    monkeypatch.setattr(database, "_PATIENCE", 0.0)  # where one of them keeps the file, the other is not let in
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+        with Store(store.folder) as one, Store(store.folder) as other:
+            for full in (one, other, one, other):
+                assert not list(filter(lambda error: "locked" in str(error), reconcile(full, [1])))
+                assert full.unwritable and full.get(1).state is State.QUEUED
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+            done, _ = wait([api.get(1, one), api.get(1, other)], 60)
+            assert len(done) == 2 and not one.unwritable and not other.unwritable
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize(("spoil", "said"), [
+    (lambda path: path.write_bytes(b"garbage" * 100), "is no job store: it is damaged"),
+    (lambda path: path.rename(path.with_name("elsewhere")), "was moved or replaced while it was open"),
+])  # fmt: skip
+def test_a_store_that_is_lost_while_the_disk_is_full_ends_a_wait_with_the_reason(
+    submit: Callable[..., api.Job], store: Store, spoil: Callable[[Path], Any], said: str
+) -> None:
+    submit("COMPLETED")
+    store.close()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+        with Store(store.folder) as full:
+            job = api.get(1, full)
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+            spoil(store.folder / "jobs.db")
+            for _ in range(2):
+                with pytest.raises(StoreError, match=said):
+                    wait([job], 60)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_wait_goes_on_where_another_process_keeps_the_store(
+    submit: Callable[..., api.Job], store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit("COMPLETED")
+    store.close()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    monkeypatch.setattr(database, "_PATIENCE", 0.0)
+    looks: list[float] = []
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+        with Store(store.folder) as full:
+            job = api.get(1, full)
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+            other = sqlite3.connect(store.folder / "jobs.db", isolation_level=None)
+            other.execute("PRAGMA locking_mode = EXCLUSIVE")
+            other.execute("BEGIN EXCLUSIVE")
+
+            def lets_go(seconds: float) -> None:
+                looks.append(seconds)
+                if len(looks) == 3:
+                    other.close()
+
+            monkeypatch.setattr(futures_module.time, "sleep", lets_go)
+            assert wait([job], 60).done == {job} and len(looks) >= 3
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
+import sqlite3
 import subprocess
 import sys
 import sysconfig
@@ -15,7 +17,7 @@ import pytest
 from jobs.namespaces import are_allowed
 from jobs.waiting import eventually, stop_agent
 
-from supercloud.errors import EngineError, JobFailed
+from supercloud.errors import EngineError, JobFailed, StoreError
 from supercloud.jobs import api
 from supercloud.jobs.engines import local
 from supercloud.jobs.engines.local import runs, slots
@@ -317,3 +319,28 @@ def test_a_program_that_ends_on_a_full_disk_leaves_its_exit_code(tmp_path: Path)
     done = subprocess.run(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", str(tmp_path),
                            wrapper], capture_output=True, text=True)  # fmt: skip
     assert (done.stdout.split(), done.stderr) == (["3"], "")
+
+
+def test_a_queue_that_could_not_be_written_is_opened_anew_when_its_jobs_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An engine is kept for as long as its process lives: one that was opened on a full disk does not stay so."""
+    folder = tmp_path / "local"
+    made = Queue(folder)
+    ref = made.add(Submission("k", ("true",)))
+    made.close()
+    monkeypatch.setattr("supercloud.jobs.engines.local.engine.wake", lambda *_: None)
+    engine, before = LocalEngine(Connection(engine="local"), tmp_path), resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))  # no file of this process can grow
+        assert engine.poll([ref])[ref].state is State.QUEUED
+        with pytest.raises(StoreError, match="disk"):
+            engine.cancel(ref)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    agent = sqlite3.connect(folder / "queue.db", timeout=0, isolation_level=None)
+    assert agent.execute("SELECT count(*) FROM tasks").fetchone() == (1,), "the file is kept from nobody"
+    agent.close()
+    assert engine.poll([ref])[ref].state is State.QUEUED
+    engine.cancel(ref)
+    engine._queue.close()

@@ -7,6 +7,7 @@ them, break. What it says where it refuses a job stays a refusal.
 from __future__ import annotations
 
 import errno
+import fcntl
 import getpass
 import http.server
 import json
@@ -23,7 +24,7 @@ from typing import IO, Any
 import pytest
 
 from supercloud.errors import EngineError
-from supercloud.jobs import api, web
+from supercloud.jobs import api, futures, web
 from supercloud.jobs.engine import Unsure
 from supercloud.jobs.engines.kubernetes import connection
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
@@ -339,6 +340,107 @@ def test_two_jobs_of_one_key_are_told_of_and_cancelled_together(rest: SlurmEngin
     assert "as jobs 2 and 3" in by_commands.poll(["2"])["2"].reason
     by_commands.cancel("2")
     assert Queue.ran == ["2", "3"]
+
+
+class Queue:
+    """A controller and its commands: jobs as number -> state, all of one key; it forgets and ends what it is told."""
+
+    def __init__(self, jobs: dict[int, str], comment: str = f"supercloud:k:{16 * 'a'}"):
+        self.jobs, self.comment, self.forgotten = jobs, comment, dict[int, str]()
+        self.begins: set[int] = set()
+
+    def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> Answer:
+        if "scancel" in argv:
+            number = int(argv[-1])
+            self.jobs |= dict.fromkeys(self.begins, "RUNNING")
+            if self.jobs.get(number) in (("PENDING",) if "--state=PENDING" in argv else ("PENDING", "RUNNING")):
+                self.jobs[number] = "CANCELLED"
+        if "squeue" in argv:
+            return Answer(0, "".join(f"{number}|{state}|None|0|0|1795213461|1795213461|{self.comment}|\n"
+                                     for number, state in self.jobs.items()))  # fmt: skip
+        if any(word.startswith("--jobs=") for word in argv):
+            return Answer(0, "".join(f"{number}|{state}|0:0|1795213461|1795213461|None\n"
+                                     for number, state in self.forgotten.items()))  # fmt: skip
+        return Answer(0, "")
+
+
+class Amnesiac:
+    """Slurm without accounts, whose controller forgets at once; whoever runs sbatch is killed."""
+
+    def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> Answer:
+        if "sbatch" in argv:
+            os._exit(9)
+        if "sacct" in argv:
+            return Answer(1, "", "Slurm accounting storage is disabled\n")
+        return Answer(0, "MinJobAge               = 60 sec\n" if "scontrol" in argv else "")
+
+
+def test_the_record_of_a_job_whose_submitter_was_killed_says_what_is_known_of_it(
+    tmp_path: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also where Slurm never can say whether it has the job; time is counted from the end of its sbatch."""
+    folder = tmp_path / "jobs"
+    engine = SlurmEngine(Connection(engine="slurm"), folder, Amnesiac())
+    for module in ("api", "reconcile", "futures"):
+        monkeypatch.setattr(f"supercloud.jobs.{module}.open_engine", lambda *_: engine)
+    monkeypatch.setattr(SlurmEngine, "check_reach", lambda self: None)
+    child = os.fork()
+    if child == 0:
+        try:
+            api.submit(job(), plan, engine=Connection(engine="slurm"), key="k", store=Store(folder))
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    with Store(folder) as store:
+        with open(folder / "slurm" / "k" / "script") as sbatch:
+            fcntl.flock(sbatch, fcntl.LOCK_EX)
+            assert not reconcile(store)
+            assert "the submission to slurm has not" in store.get(1).reason
+        futures.wait([api.get(1, store)], 0.0)
+        assert (said := store.get(1).reason).startswith("submission unknown, looked for again until 20")
+        assert [record.message for record in caplog.records] == [f"job 1 (job, key k) is SUBMITTING: {said}"]
+        assert not reconcile(store, clock=lambda: time.monotonic() + SlurmEngine.late_arrival + 1)
+        assert "slurm does not say whether it has the job" in store.get(1).reason
+        assert store.get(1).state is State.SUBMITTING
+
+
+@pytest.mark.parametrize("is_forgotten", [False, True])
+def test_a_job_that_ended_while_another_of_its_key_lives_says_so_and_cancel_ends_the_other(
+    address: str, plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch, is_forgotten: bool
+) -> None:
+    """Whether the controller still lists the one that ended or only the accounts know it."""
+    first = api.submit(job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
+    queue = Queue({1: "COMPLETED", 2: "RUNNING", 3: "PENDING"}, Scheduler.jobs[0]["comment"])
+    if is_forgotten:
+        queue.forgotten = {1: queue.jobs.pop(1)}
+    engine = SlurmEngine(Connection(engine="slurm"), store.folder, queue)
+    monkeypatch.setattr("supercloud.jobs.reconcile.open_engine", lambda *_: engine)
+    monkeypatch.setattr("supercloud.jobs.handle.open_engine", lambda *_: engine)
+    assert first.wait(60) is State.COMPLETED
+    assert "slurm still had jobs 2 and 3 of the same key; to end them: supercloud cancel 1" in first.record.reason
+    assert first.cancel() is State.COMPLETED
+    assert (queue.jobs[2], queue.jobs[3]) == ("CANCELLED", "CANCELLED")
+    assert [event.note for event in first.history()][-1].startswith("slurm job 3, which carries the key of job 1")
+    queue.comment = f"supercloud:k:{16 * '0'}"  # the jobs of somebody who used the key for another spec
+    queue.jobs = {5: "RUNNING"}
+    first.cancel()
+    assert queue.jobs == {5: "RUNNING"}
+
+
+@pytest.mark.parametrize(("jobs", "begins", "left"), [
+    ({100: "PENDING", 101: "PENDING"}, set(), {100: "CANCELLED", 101: "CANCELLED"}),
+    ({100: "RUNNING", 101: "PENDING"}, set(), {100: "RUNNING", 101: "PENDING"}),
+    ({100: "PENDING", 101: "PENDING"}, {100}, {100: "RUNNING", 101: "PENDING"}),
+    ({100: "PENDING", 101: "PENDING"}, {101}, {100: "CANCELLED", 101: "RUNNING"}),
+])  # fmt: skip
+def test_all_jobs_of_a_key_are_taken_back_or_none_is(
+    tmp_path: Path, jobs: dict[int, str], begins: set[int], left: dict[int, str]
+) -> None:
+    """Also where one begins while they are asked back."""
+    queue = Queue(dict(jobs))
+    queue.begins = begins
+    SlurmEngine(Connection(engine="slurm"), tmp_path, queue).recall("101")
+    assert queue.jobs == left
 
 
 # -- Kubernetes --------------------------------------------------------------------------------------------------------

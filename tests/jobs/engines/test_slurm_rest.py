@@ -128,7 +128,7 @@ class Server(http.server.BaseHTTPRequestHandler):
 
     jobs: dict[int, dict[str, Any]] = {}
     formats = ("v0.0.42", "v0.0.41")
-    refuse = hang = is_expired = complains = stuck = False
+    refuse = hang = is_expired = complains = always_complains = stuck = False
     held: list[bool] = []
     accounting = True
     said: str = ""  # by the accounts, beside their list
@@ -189,7 +189,8 @@ class Server(http.server.BaseHTTPRequestHandler):
         for task in tasks:
             if task["job_state"] == ["PENDING"]:
                 task["state_reason"] = "JobHeldUser" if hold else "Resources"
-        if Server.complains and any(task["job_state"] != ["PENDING"] for task in tasks):
+        begun = any(task["job_state"] != ["PENDING"] for task in tasks)
+        if Server.always_complains or (Server.complains and begun):
             self.answer(500, {"errors": [{"description": "job array update failed"}]})
             return
         self.answer(200, {"errors": []})
@@ -207,7 +208,7 @@ class Server(http.server.BaseHTTPRequestHandler):
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlurmEngine]:
     Server.jobs, Server.refuse, Server.hang, Server.accounting, Server.said = {}, False, False, True, ""
     Server.is_expired, Server.accounted, Server.held = False, [], []
-    Server.complains = Server.stuck = False
+    Server.complains = Server.always_complains = Server.stuck = False
     monkeypatch.setenv("LOGNAME", pwd.getpwuid(os.getuid()).pw_name)
     monkeypatch.setenv("SLURM_JWT", "secret")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
@@ -286,6 +287,29 @@ def test_what_is_not_released_is_an_error_with_what_to_do(engine: SlurmEngine) -
     Server.stuck, Server.jobs = True, array_of("PENDING", "RUNNING")
     with pytest.raises(EngineError, match="job 7 was held to take it back.*contact slurm.*scontrol release 7"):
         engine.recall("7/2")
+
+
+def test_another_job_of_the_key_does_not_hide_that_a_job_is_held(engine: SlurmEngine) -> None:
+    """Its reason then begins with the other's id; 22.05 says by the reason alone whether it could hold or release."""
+    other = array_of("PENDING")[7] | {"array_job_id": 0, "job_id": 90}
+    Server.always_complains, Server.jobs = True, array_of("PENDING") | {90: dict(other)}
+    engine.controller.recall("7")
+    assert Server.jobs[7]["job_state"] == ["CANCELLED"] and Server.held == [True]
+    Server.stuck, Server.jobs = True, array_of("PENDING", "RUNNING") | {90: dict(other)}
+    with pytest.raises(EngineError, match="job 7 was held to take it back.*scontrol release 7"):
+        engine.controller.recall("7/2")
+
+
+def test_a_job_whose_id_the_answer_does_not_say_hides_no_other_and_is_not_submitted_again(
+    engine: SlurmEngine,
+) -> None:
+    one = {"comment": "supercloud:k", "job_state": ["RUNNING"], "user_name": pwd.getpwuid(os.getuid()).pw_name}
+    Server.jobs = {1: one | {"job_id": ""}, 2: one | {"job_id": 9}, 3: one | {"job_id": 10}}
+    assert engine.poll(["9"])["9"].reason.startswith("Slurm has it more than once, as jobs 9 and 10;")
+    assert engine.find(["k"], time.time()) == {"k": "10"}
+    assert engine.copies({"9": ("k", "")}) == {"9": ["10"]}
+    Server.jobs = {1: one | {"job_id": ""}}
+    assert engine.find(["k", "other"], time.time()) == {"other": None}, "nobody can say which job of Slurm has the key"
 
 
 def test_an_error_of_the_accounts_is_not_an_empty_list(engine: SlurmEngine) -> None:

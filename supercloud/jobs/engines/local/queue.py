@@ -190,7 +190,8 @@ class Queue:
         return {ref: digest for ref, digest in found.items() if digest}
 
     def statuses(self, refs: Sequence[str]) -> dict[str, Status]:
-        """How jobs are."""
+        """How jobs are. A queue that could not be written is opened anew: its agent may be waiting for it."""
+        self._database.reopen()
         wanted = {ref: members(ref) for ref in refs}
         rows = self._database.read(
             "SELECT ref, state, attempt, reason, exit_code, started, ended FROM tasks"

@@ -154,10 +154,10 @@ def accounted(jobs: Iterable[Mapping[str, Any]]) -> dict[str, list[Status]]:
 
 
 def keys(jobs: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Key -> id, the latest of a key."""
+    """Key -> id, the latest of a key; empty where the answer does not say the id of a job that carries the key."""
     found: dict[str, str] = {}
     for number, key, _ in _comments(jobs):
-        found[key] = max(found.get(key, number), number, key=int)
+        found[key] = max(found.get(key, number), number, key=copies.order_of)
     return found
 
 

@@ -41,8 +41,8 @@ class Controller(Protocol):
     def remembers(self) -> float:
         """Seconds for which the controller certainly lists a job that has ended."""
 
-    def copies(self, ref: str) -> Sequence[str]:
-        """Ids of the other jobs that carry its key and have not ended."""
+    def rows(self) -> Sequence[copies.Row]:
+        """The same jobs, each of its tasks by itself, with what the comments say."""
 
     def cancel(self, ref: str) -> None:
         """End a job."""
@@ -95,9 +95,9 @@ class Commands:
         """MinJobAge, less a minute for what is on its way."""
         return texts.min_job_age(self._ask(commands.SETTINGS).out) - _ON_ITS_WAY
 
-    def copies(self, ref: str) -> Sequence[str]:
-        """From the comments in the queue."""
-        return copies.others(texts.rows(self._ask(commands.in_queue()).out), ref)
+    def rows(self) -> Sequence[copies.Row]:
+        """From squeue."""
+        return list(texts.rows(self._ask(commands.in_queue()).out))
 
     def cancel(self, ref: str) -> None:
         """By scancel."""

@@ -13,7 +13,7 @@ from ....errors import EngineError, UnusableEngine
 from ...combining import combined
 from ...engine import Unsure
 from ...submission import Status, Submission
-from . import commands, communication, texts
+from . import commands, communication, copies, texts
 from .controller import Commands, Controller
 from .reasons import refusal
 from .runner import Answer, Here, Runner, Ssh, not_here
@@ -114,7 +114,12 @@ class SlurmEngine:
             certain = age > -_SKEW and (older is not None or age < self.controller.remembers())
             refs = {key: ref for key, ref in (older or {}).items() if ref not in before} | refs
         self.spool.forget([key for key in settled if key not in refs and certain])
-        return {key: refs.get(key) for key in settled if key in refs or certain}
+        # empty: a job of the key is there, and the answer does not say what Slurm calls it
+        return {key: refs.get(key) for key in settled if refs.get(key) != "" and (key in refs or certain)}
+
+    def on_its_way(self, keys: Sequence[str]) -> set[str]:
+        """Those whose sbatch still has the lock of its script."""
+        return self.spool.on_its_way(keys)
 
     def digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
         """From the comments of the jobs, in the queue and in the accounts."""
@@ -154,14 +159,29 @@ class SlurmEngine:
 
     def cancel(self, ref: str) -> None:
         """End it, and every other job that carries its key."""
-        number = _parts(ref)[0]
         self.controller.cancel(ref)
-        for copy in self.controller.copies(number):
+        for copy in copies.others(self.controller.rows(), _parts(ref)[0]):
             self.controller.cancel(copy)
 
+    def copies(self, jobs: Mapping[str, tuple[str, str]]) -> Mapping[str, Sequence[str]]:
+        """From the comments in the queue: the controller never forgets a job that has not ended."""
+        numbers = {_parts(ref)[0]: known for ref, known in jobs.items()}
+        found = copies.live_of(self.controller.rows(), numbers)
+        return {ref: found[number] for ref in jobs if (number := _parts(ref)[0]) in found}
+
     def recall(self, ref: str) -> None:
-        """End it if it has not begun."""
-        self.controller.recall(ref)
+        """End it, and every other job that carries its key, if none of them has begun.
+
+        The others first: whichever of them begins meanwhile is found to have begun, and this one is left as it is.
+        """
+        rows = self.controller.rows()
+        others = copies.others(rows, _parts(ref)[0])
+        if copies.has_begun(rows, others):
+            return
+        for copy in others:
+            self.controller.recall(copy)
+        if not others or not copies.has_begun(self.controller.rows(), others):
+            self.controller.recall(ref)
 
     def nodes(self) -> Sequence[NodeState]:
         """Every node, with the accelerators that anybody's jobs have."""

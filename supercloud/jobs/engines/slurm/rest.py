@@ -174,9 +174,9 @@ class Rest:
         """Not at all: the service does not show MinJobAge."""
         return 0.0
 
-    def copies(self, ref: str) -> Sequence[str]:
-        """From the comments of the jobs in the list."""
-        return copies.others(bodies.rows(self._jobs()), ref)
+    def rows(self) -> Sequence[copies.Row]:
+        """From its list of jobs."""
+        return list(bodies.rows(self._jobs()))
 
     def cancel(self, ref: str) -> None:
         """End a job; one that has ended is no error."""
@@ -208,14 +208,18 @@ class Rest:
             is_sure = True
         except EngineError:  # 22.05 holds what waits of an array, and says that it failed because of what runs
             is_sure = False
-        tasks = self.queue().get(number, ())
+        tasks = self._tasks(number)
         return bool(tasks) and all(task.state is State.QUEUED and (is_sure or task.reason == _HELD) for task in tasks)
+
+    def _tasks(self, number: str) -> list[Status]:
+        """As the service says them: :meth:`queue` adds to their reasons which other jobs carry the same key."""
+        return [status for ref, status, _ in self.rows() if ref == number]
 
     def _release(self, number: str) -> None:
         try:
             self._set_hold(number, False)
         except EngineError as error:  # 22.05 says so too where it did what it was asked to
-            if any(task.reason == _HELD for task in self.queue().get(number, ())):
+            if any(task.reason == _HELD for task in self._tasks(number)):
                 raise EngineError(f"job {number} was held to take it back, and is not released: {error}; run: "
                                   f"scontrol release {number}") from None  # fmt: skip
 

@@ -93,7 +93,7 @@ def found(text: str) -> dict[str, str]:
     """Key -> id, from any of the listings that hold comments or submission lines; the latest job of a key counts."""
     refs: dict[str, str] = {}
     for number, key, _ in _comments(text):
-        refs[key] = max(refs.get(key, number), number, key=int)
+        refs[key] = max(refs.get(key, number), number, key=copies.order_of)
     return refs
 
 
