@@ -21,7 +21,6 @@ _PATIENCE = 60.0  # seconds in which nothing comes
 _PAUSES = (0.0, 0.4, 0.8, 1.6)  # seconds before it is tried again
 _LONGEST_PAUSE = 30.0  # seconds that a busy server may ask for; API servers ask for one
 _BUSY = (429, 503)
-_NO_TUNNEL = "Tunnel connection failed"  # what http.client says where a proxy refuses CONNECT
 
 
 def refuse_plain(host: str, proxy: str | None) -> None:
@@ -40,7 +39,7 @@ def send(pools: Any, method: str, url: str, body: bytes | None, headers: Mapping
     ``pools`` is a pool manager of urllib3. Servers that are busy and connections that break are tried again. A try that
     broke may have created an object: a later refusal (but that the object is there) says nothing about that.
     """
-    from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProxyError
+    from urllib3.exceptions import HTTPError
 
     headers = {name: web.header_value(value, f"the header {name} that the kubeconfig says")
                for name, value in headers.items()}  # fmt: skip
@@ -49,6 +48,7 @@ def send(pools: Any, method: str, url: str, body: bytes | None, headers: Mapping
         _watch(pools.connection_from_url(url), deadline)
         may_have_arrived = False
         for time_left in (*_PAUSES, None):
+            _asking.is_connected = False
             try:
                 # the retries of urllib3 itself read an answer to its end, follow redirects, and wait as long as told
                 answer = pools.request(method, url, body=body, headers=headers, timeout=_PATIENCE, retries=False,
@@ -63,11 +63,8 @@ def send(pools: Any, method: str, url: str, body: bytes | None, headers: Mapping
                     pause = _asked_pause(answer.headers) or time_left
             except HTTPError as error:
                 deadline.check(host)
-                # a proxy that is not reached, or makes no tunnel, was sent nothing of the request
-                is_unsent = isinstance(error, NewConnectionError | ConnectTimeoutError | ProxyError) or (
-                    _NO_TUNNEL in str(error)
-                )
-                may_have_arrived = may_have_arrived or not is_unsent
+                # the type of the error does not say it: urllib3 has a ProxyError for answers that were lost, too
+                may_have_arrived = may_have_arrived or _asking.is_connected
                 if time_left is None:
                     proxy = getattr(pools, "proxy", None)
                     said = (f"{host} is not reached: {error}{web.by_way_of(proxy and str(proxy))}; try: "
@@ -105,7 +102,15 @@ def _asked_pause(headers: Mapping[str, str]) -> float:
     return min(float(said), _LONGEST_PAUSE) if said.isascii() and said.isdigit() else 0.0
 
 
-_asking = threading.local()
+class _Asking(threading.local):
+    """What the connections of a thread know of its request."""
+
+    deadline: Deadline
+    is_connected = False
+    """Whether this try had a connection, TLS and the tunnel of a proxy included: before that nothing is sent."""
+
+
+_asking = _Asking()
 
 
 def _watch(pool: Any, deadline: Deadline) -> None:
@@ -119,6 +124,14 @@ def _watch(pool: Any, deadline: Deadline) -> None:
 def _watched(kind: Any) -> Any:
     class Watched(kind):  # type: ignore[misc]
         is_watched = True
+
+        def connect(self) -> None:
+            super().connect()
+            _asking.is_connected = True
+
+        def request(self, *more: Any, **settings: Any) -> None:
+            _asking.is_connected = self.sock is not None  # one that was used before; without TLS it is made later
+            super().request(*more, **settings)
 
         def getresponse(self, *more: Any, **settings: Any) -> Any:
             if self.sock is not None:
