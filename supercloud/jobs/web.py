@@ -105,14 +105,22 @@ def _connection(kind: type[http.client.HTTPConnection], deadline: Deadline, prox
         def connect(self) -> None:
             try:
                 super().connect()  # TLS and the tunnel of a proxy are part of it
-            except OSError as error:
+            except (OSError, ValueError, http.client.HTTPException) as error:
                 # http.client of Python 3.11.2 does not close what it reads the answer of a proxy with
                 traceback.clear_frames(error.__traceback__)
-                raise NotConnected(f"{error}{by_way_of(proxy)}") from error
+                raise NotConnected(f"{_reason(error)}{by_way_of(proxy)}") from error
             deadline.watch(self.sock)
 
     made: http.client.HTTPConnection = Watched(host, **settings)
     return made
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, http.client.HTTPException) and not isinstance(
+        error, OSError
+    ):  # it quotes what it could not read
+        return f"the answer to CONNECT is not HTTP: {str(error)!r:.100}"
+    return str(error)
 
 
 def header_value(text: str, what: str) -> str:

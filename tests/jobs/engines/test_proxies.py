@@ -19,11 +19,15 @@ import pytest
 import urllib3
 
 from supercloud.errors import EngineError
+from supercloud.jobs import web
 from supercloud.jobs.engine import Unsure
 from supercloud.jobs.engines.kubernetes import connection
 from supercloud.jobs.engines.kubernetes.api import Api, Cluster
+from supercloud.jobs.engines.slurm import shapes, tokens
+from supercloud.jobs.engines.slurm.rest import Rest
 
 HOST = "cluster.example"
+SLURM = "https://slurm.example:6820"
 JOBS = "/apis/batch/v1/namespaces/team/jobs"
 
 
@@ -171,4 +175,17 @@ def test_where_a_proxy_makes_no_tunnel_kubernetes_was_sent_nothing(
         write_kubeconfig(tmp_path / "kubeconfig", address)
         with pytest.raises(EngineError, match="is not reached.*by way of the proxy") as caught:
             Api(Cluster(config_file=tmp_path / "kubeconfig")).post(JOBS, {"kind": "Job"})
+    assert not isinstance(caught.value, Unsure)
+
+
+@pytest.mark.parametrize("answer", BROKEN)
+def test_where_a_proxy_makes_no_tunnel_slurmrestd_was_sent_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: Callable[[socket.socket], None]
+) -> None:
+    monkeypatch.setenv("SLURM_JWT", "secret")
+    monkeypatch.setenv(tokens.ADDRESS, SLURM)
+    with proxy(answer) as address:
+        monkeypatch.setenv(web.PROXY, address)
+        with pytest.raises(EngineError, match="is not reached.*by way of the proxy") as caught:
+            Rest(SLURM, tmp_path)._call("POST", "/slurm/v0.0.45/job/submit", shapes.SUBMITTED, {"job": {}})
     assert not isinstance(caught.value, Unsure)
