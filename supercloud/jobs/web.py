@@ -10,6 +10,7 @@ import io
 import ipaddress
 import logging
 import os
+import socket
 import traceback
 import urllib.error
 import urllib.request
@@ -63,8 +64,9 @@ def send(request: urllib.request.Request, patience: float, limits: Limits = ANSW
                 reason = _beginning(error)
             deadline.check(request.full_url)
             raise urllib.error.HTTPError(error.url, error.code, error.msg, error.hdrs, io.BytesIO(reason)) from None
-        except (OSError, ValueError, http.client.HTTPException):
-            deadline.check(request.full_url)
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            if not isinstance(getattr(error, "reason", None), NotConnected):
+                deadline.check(request.full_url)
             raise
         deadline.check(request.full_url)
         return data
@@ -101,26 +103,37 @@ class _Https(urllib.request.HTTPSHandler):
 
 def _connection(kind: type[http.client.HTTPConnection], deadline: Deadline, proxy: str, host: str,
                 **settings: Any) -> http.client.HTTPConnection:  # fmt: skip
+    def watched_socket(*where: Any, **how: Any) -> socket.socket:
+        made = socket.create_connection(*where, **how)
+        deadline.watch(made)
+        return made
+
     class Watched(kind):  # type: ignore[misc, valid-type]
+        def __init__(self) -> None:
+            super().__init__(host, **settings)
+            self._create_connection = watched_socket  # of http.client: what a proxy answers ends by the deadline, too
+
+        def _tunnel(self) -> None:
+            super()._tunnel()
+            deadline.check_connection()
+
         def connect(self) -> None:
             try:
                 super().connect()  # TLS and the tunnel of a proxy are part of it
             except (OSError, ValueError, http.client.HTTPException) as error:
                 # http.client of Python 3.11.2 does not close what it reads the answer of a proxy with
                 traceback.clear_frames(error.__traceback__)
-                raise NotConnected(f"{_reason(error)}{by_way_of(proxy)}") from error
-            deadline.watch(self.sock)
+                reason = f"no connection after {deadline.seconds:g} s" if deadline.passed else _reason(error)
+                raise NotConnected(f"{reason}{by_way_of(proxy)}") from error
 
-    made: http.client.HTTPConnection = Watched(host, **settings)
-    return made
+    connection: http.client.HTTPConnection = Watched()
+    return connection
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, http.client.HTTPException) and not isinstance(
-        error, OSError
-    ):  # it quotes what it could not read
-        return f"the answer to CONNECT is not HTTP: {str(error)!r:.100}"
-    return str(error)
+    if isinstance(error, OSError | ValueError):
+        return str(error)
+    return f"the answer to CONNECT is not HTTP: {str(error)!r:.100}"  # the error quotes what it could not read
 
 
 def header_value(text: str, what: str) -> str:

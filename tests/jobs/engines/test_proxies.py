@@ -11,6 +11,9 @@ import socketserver
 import ssl
 import subprocess
 import threading
+import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +23,7 @@ import urllib3
 
 from supercloud.errors import EngineError
 from supercloud.jobs import web
+from supercloud.jobs.bounded import Limits
 from supercloud.jobs.engine import Unsure
 from supercloud.jobs.engines.kubernetes import connection
 from supercloud.jobs.engines.kubernetes.api import Api, Cluster
@@ -189,3 +193,34 @@ def test_where_a_proxy_makes_no_tunnel_slurmrestd_was_sent_nothing(
         with pytest.raises(EngineError, match="is not reached.*by way of the proxy") as caught:
             Rest(SLURM, tmp_path)._call("POST", "/slurm/v0.0.45/job/submit", shapes.SUBMITTED, {"job": {}})
     assert not isinstance(caught.value, Unsure)
+
+
+def by_urllib(address: str, limits: Limits, patch: pytest.MonkeyPatch) -> None:
+    patch.setenv(web.PROXY, address)
+    web.send(urllib.request.Request(SLURM, b"{}", method="POST"), 60, limits)
+
+
+def by_urllib3(address: str, limits: Limits, patch: pytest.MonkeyPatch) -> None:
+    with urllib3.ProxyManager(address) as pools:
+        connection.send(pools, "POST", f"https://{HOST}{JOBS}", b"{}", {}, limits)
+
+
+@pytest.mark.parametrize("send", [by_urllib, by_urllib3])
+@pytest.mark.parametrize("before", [b"", b"HTTP/1.1 200 OK\r\n\r\n"], ids=["tunnel", "TLS"])
+def test_a_connection_that_a_proxy_makes_byte_by_byte_ends_at_the_deadline(
+    monkeypatch: pytest.MonkeyPatch, send: Callable[[str, Limits, pytest.MonkeyPatch], None], before: bytes
+) -> None:
+    """Nothing was sent until then; a proxy that is let go on comes to the end of what it says."""
+    ended: list[bool] = []
+
+    def answer(client: socket.socket) -> None:
+        client.sendall(before)
+        for byte in b"\x16\x03\x03\x08\x00" + b"1" * 1000 if before else b"HTTP/1.1 200 OK\r\nA: " + b"1" * 1000:
+            client.sendall(bytes((byte,)))
+            time.sleep(0.01)
+        ended.append(True)
+
+    with proxy(answer) as address, pytest.raises((EngineError, urllib.error.URLError)) as caught:
+        send(address, Limits(1000, 0.3), monkeypatch)
+    assert "no connection after 0.3 s, by way of the proxy" in str(caught.value)
+    assert not isinstance(caught.value, Unsure) and not ended

@@ -62,12 +62,14 @@ def send(pools: Any, method: str, url: str, body: bytes | None, headers: Mapping
                     may_have_arrived = may_have_arrived or answer.status >= 500
                     pause = _asked_pause(answer.headers) or time_left
             except HTTPError as error:
-                deadline.check(host)
                 # the type of the error does not say it: urllib3 has a ProxyError for answers that were lost, too
                 may_have_arrived = may_have_arrived or _asking.is_connected
-                if time_left is None:
+                if may_have_arrived:
+                    deadline.check(host)
+                if time_left is None or deadline.passed:
                     proxy = getattr(pools, "proxy", None)
-                    said = (f"{host} is not reached: {error}{web.by_way_of(proxy and str(proxy))}; try: "
+                    reason = f"no connection after {deadline.seconds:g} s" if deadline.passed else error
+                    said = (f"{host} is not reached: {reason}{web.by_way_of(proxy and str(proxy))}; try: "
                             f"kubectl cluster-info{_proxy_hint(pools)}")  # fmt: skip
                     raise (Unsure if may_have_arrived else EngineError)(said) from None
                 pause = time_left
@@ -125,17 +127,23 @@ def _watched(kind: Any) -> Any:
     class Watched(kind):  # type: ignore[misc]
         is_watched = True
 
+        def _new_conn(self) -> Any:
+            made = super()._new_conn()
+            _asking.deadline.watch(made)  # before TLS and the tunnel of a proxy, which may be without end, too
+            return made
+
+        def _tunnel(self) -> None:
+            super()._tunnel()
+            _asking.deadline.check_connection()
+
         def connect(self) -> None:
             super().connect()
             _asking.is_connected = True
 
         def request(self, *more: Any, **settings: Any) -> None:
-            _asking.is_connected = self.sock is not None  # one that was used before; without TLS it is made later
-            super().request(*more, **settings)
-
-        def getresponse(self, *more: Any, **settings: Any) -> Any:
-            if self.sock is not None:
+            if self.sock is not None:  # without TLS it is made later, unless it was used before
                 _asking.deadline.watch(self.sock)
-            return super().getresponse(*more, **settings)
+                _asking.is_connected = True
+            super().request(*more, **settings)
 
     return Watched
