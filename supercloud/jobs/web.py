@@ -160,10 +160,12 @@ def is_plain(address: str, proxy: str | None = None) -> bool:
     return bool(proxy) or address[:7].lower() != "http://" or not _is_loopback(_host(address))
 
 
-def proxy_for(address: str) -> str:
+def proxy_for(address: str, speaks_tls: bool = False) -> str:
     """The proxy that ``SUPERCLOUD_PROXY`` names, for any address but those of this machine; empty where there is none.
 
-    Raises :class:`UnusableEngine` where it is not the address of a proxy. Without a scheme it is one of http.
+    Raises :class:`UnusableEngine` where it is not the address of a proxy, or is one of https and the client of the
+    caller does not speak TLS to a proxy: http.client would send it the password in plain text. Without a scheme it is
+    one of http.
     """
     said = os.environ.get(PROXY, "")
     if not said or _is_loopback(_host(address)):
@@ -177,6 +179,10 @@ def proxy_for(address: str) -> str:
     if not is_one or not proxy.isprintable() or " " in proxy:
         raise UnusableEngine(f"{PROXY} is {_without_user(said)!r:.100}, not the address of a proxy: write "
                              "http://HOST:PORT, or unset it")  # fmt: skip
+    if parts.scheme == "https" and not speaks_tls:
+        raise UnusableEngine(f"{PROXY} is {_without_user(proxy)!r:.100}, and {address} is reached by a client that "
+                             "does not speak TLS to a proxy: it would send the user and password of the proxy in "
+                             "plain text; write http://HOST:PORT of a proxy without TLS, or unset it")  # fmt: skip
     return proxy
 
 

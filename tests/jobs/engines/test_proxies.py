@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 import urllib3
 
-from supercloud.errors import EngineError
+from supercloud.errors import EngineError, UnusableEngine
 from supercloud.jobs import web
 from supercloud.jobs.bounded import Limits
 from supercloud.jobs.engine import Unsure
@@ -195,6 +195,15 @@ def test_where_a_proxy_makes_no_tunnel_slurmrestd_was_sent_nothing(
     assert not isinstance(caught.value, Unsure)
 
 
+class NoteAll(socketserver.BaseRequestHandler):
+    """Notes what comes first, and says nothing."""
+
+    seen: list[bytes] = []
+
+    def handle(self) -> None:
+        NoteAll.seen.append(self.request.recv(4096))
+
+
 def by_urllib(address: str, limits: Limits, patch: pytest.MonkeyPatch) -> None:
     patch.setenv(web.PROXY, address)
     web.send(urllib.request.Request(SLURM, b"{}", method="POST"), 60, limits)
@@ -224,3 +233,26 @@ def test_a_connection_that_a_proxy_makes_byte_by_byte_ends_at_the_deadline(
         send(address, Limits(1000, 0.3), monkeypatch)
     assert "no connection after 0.3 s, by way of the proxy" in str(caught.value)
     assert not isinstance(caught.value, Unsure) and not ended
+
+
+def test_a_proxy_of_https_gets_no_password_in_plain_text(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """http.client would speak plain HTTP to it: slurmrestd is not reached that way, and Kubernetes is, over TLS."""
+    seen: list[bytes] = []
+    with socketserver.TCPServer(("127.0.0.1", 0), NoteAll) as server, running(server):
+        monkeypatch.setattr(NoteAll, "seen", seen)
+        address = f"127.0.0.1:{server.server_address[1]}"
+        monkeypatch.setattr(connection, "_PAUSES", ())
+        monkeypatch.setenv("SLURM_JWT", "secret")
+        monkeypatch.setenv(tokens.ADDRESS, SLURM)
+        monkeypatch.setenv(web.PROXY, f"HTTPS://me:hidden@{address}")
+        for ask in (lambda: Rest(SLURM, tmp_path)._call("GET", "/slurm/v0.0.45/jobs", shapes.JOBS),
+                    lambda: web.send(urllib.request.Request(SLURM), 60),
+                    lambda: tokens.token(SLURM, tmp_path)):  # fmt: skip
+            with pytest.raises(UnusableEngine, match="SUPERCLOUD_PROXY is .*does not speak TLS to a proxy") as caught:
+                ask()
+            assert "hidden" not in str(caught.value)
+        assert not seen
+        write_kubeconfig(tmp_path / "kubeconfig", "")
+        with pytest.raises(EngineError, match="is not reached"):
+            Api(Cluster(config_file=tmp_path / "kubeconfig")).get(JOBS)
+    assert [data[:2] for data in seen] == [b"\x16\x03"]  # a handshake of TLS
