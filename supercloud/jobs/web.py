@@ -10,6 +10,7 @@ import io
 import ipaddress
 import logging
 import os
+import re
 import socket
 import traceback
 import urllib.error
@@ -23,10 +24,23 @@ from ..errors import UnusableEngine
 from . import bounded
 from .bounded import ANSWER, Deadline, Limits
 
-__all__ = ["NotConnected", "PROXY", "by_way_of", "header_value", "is_plain", "proxy_for", "send", "warn_of_plain"]
+__all__ = [
+    "NotConnected",
+    "PROXY",
+    "by_way_of",
+    "has_certain_host",
+    "header_value",
+    "is_plain",
+    "proxy_for",
+    "send",
+    "warn_of_plain",
+]
 
 PROXY = "SUPERCLOUD_PROXY"
 """The address of a proxy that requests beyond this machine go through; those of the environment are not used."""
+
+
+_CERTAIN = re.compile(r"https?://(?P<host>\[[0-9a-f:.]+\]|[0-9a-z_.-]+)(:[0-9]*)?(/|\Z)", re.IGNORECASE | re.ASCII)
 
 
 class NotConnected(OSError):
@@ -153,7 +167,7 @@ def is_plain(address: str, proxy: str | None = None) -> bool:
     """Whether a credential that is sent to an address, by way of a proxy or without one, can be read on its way.
 
     Whatever is not https can: a library adds a scheme of its own to an address without one. Only plain http to this
-    very machine stays in it, unless a proxy has it first.
+    very machine stays in it, unless a proxy has it first, or a client could take another host for it.
     """
     if address[:8].lower() == "https://":
         return False
@@ -196,11 +210,15 @@ def _without_user(address: str) -> str:
     return f"{scheme}{separator}{rest.rpartition('@')[2]}"
 
 
+def has_certain_host(address: str) -> bool:
+    """Whether all clients take the same part of an address for its host: not so with a user or a backslash in it."""
+    return _CERTAIN.match(address) is not None
+
+
 def _host(address: str) -> str:
-    try:
-        return urlsplit(address).hostname or ""
-    except ValueError:
-        return ""
+    """The host of an address, in small letters; empty where clients could connect to another one."""
+    found = _CERTAIN.match(address)
+    return found["host"].strip("[]").lower() if found else ""
 
 
 @cache

@@ -27,6 +27,8 @@ def refuse_plain(host: str, proxy: str | None) -> None:
     """Raise :class:`UnusableEngine` where a token for this address would go over a network in plain text."""
     if web.is_plain(host, proxy):
         what = "plain http" if "://" in host else "no https://, which makes it plain http"
+        if "://" in host and not web.has_certain_host(host):
+            what += " to a host that is not certain (an address is http://HOST:PORT, without user and backslash)"
         raise UnusableEngine(f"{host}: {what}{' through a proxy' if proxy else ''}, over which no token is sent; "
                              "write the https address of the API server as server: in the kubeconfig, or reach it "
                              "through a tunnel that ends at 127.0.0.1, without a proxy")  # fmt: skip
