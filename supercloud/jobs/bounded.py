@@ -58,24 +58,39 @@ class Deadline:
 
     def __init__(self, seconds: float):
         self.seconds, self.passed = seconds, False
-        self._sockets: list[socket.socket] = []
+        self._watched: socket.socket | None = None
         self._lock = threading.Lock()
         self._timer = threading.Timer(seconds, self._end)
         self._timer.daemon = True
 
     def watch(self, connection: socket.socket) -> None:
-        """Shut down this connection too, if it is still used at the deadline."""
+        """Shut down this connection too, if it is still used at the deadline.
+
+        It is known by a descriptor of its own, so that TLS may be laid over it later. Raises :class:`OSError`, and
+        closes the connection, where there can be none.
+        """
+        try:
+            watched = socket.socket(fileno=os.dup(connection.fileno()))
+        except OSError:
+            connection.close()
+            raise
         with self._lock:
-            self._sockets = [connection]  # a request has one at a time; the one before was given up
+            self._forget()  # a request has one at a time; the one before was given up
+            self._watched = watched
         if self.passed:
             self._end()
 
     def _end(self) -> None:
         with self._lock:
             self.passed = True
-            for one in self._sockets:
-                with suppress(OSError):  # that of TLS would write first, and another thread reads from it
-                    socket.socket.shutdown(one, socket.SHUT_RDWR)
+            if self._watched:
+                with suppress(OSError):
+                    self._watched.shutdown(socket.SHUT_RDWR)
+
+    def _forget(self) -> None:
+        if self._watched:
+            self._watched.close()
+        self._watched = None
 
     def wait(self, seconds: float) -> None:
         """Wait, no longer than until the deadline."""
@@ -86,6 +101,11 @@ class Deadline:
         if self.passed:
             raise Unsure(f"{source} timed out: its answer has no end after {self.seconds:g} s")
 
+    def check_connection(self) -> None:
+        """Raise :class:`TimeoutError` if it has passed: a reader takes the end that it made for that of the answer."""
+        if self.passed:
+            raise TimeoutError(f"no connection after {self.seconds:g} s")
+
     def __enter__(self) -> Deadline:
         self._timer.start()
         return self
@@ -94,7 +114,7 @@ class Deadline:
                  trace: TracebackType | None) -> None:  # fmt: skip
         self._timer.cancel()
         with self._lock:
-            self._sockets = []
+            self._forget()
 
 
 def read(piece: Callable[[int], bytes], size: int, source: str) -> bytes:

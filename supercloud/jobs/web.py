@@ -10,6 +10,8 @@ import io
 import ipaddress
 import logging
 import os
+import re
+import socket
 import traceback
 import urllib.error
 import urllib.request
@@ -22,10 +24,23 @@ from ..errors import UnusableEngine
 from . import bounded
 from .bounded import ANSWER, Deadline, Limits
 
-__all__ = ["NotConnected", "PROXY", "by_way_of", "header_value", "is_plain", "proxy_for", "send", "warn_of_plain"]
+__all__ = [
+    "NotConnected",
+    "PROXY",
+    "by_way_of",
+    "has_certain_host",
+    "header_value",
+    "is_plain",
+    "proxy_for",
+    "send",
+    "warn_of_plain",
+]
 
 PROXY = "SUPERCLOUD_PROXY"
 """The address of a proxy that requests beyond this machine go through; those of the environment are not used."""
+
+
+_CERTAIN = re.compile(r"https?://(?P<host>\[[0-9a-f:.]+\]|[0-9a-z_.-]+)(:[0-9]*)?(/|\Z)", re.IGNORECASE | re.ASCII)
 
 
 class NotConnected(OSError):
@@ -63,8 +78,9 @@ def send(request: urllib.request.Request, patience: float, limits: Limits = ANSW
                 reason = _beginning(error)
             deadline.check(request.full_url)
             raise urllib.error.HTTPError(error.url, error.code, error.msg, error.hdrs, io.BytesIO(reason)) from None
-        except (OSError, ValueError, http.client.HTTPException):
-            deadline.check(request.full_url)
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            if not isinstance(getattr(error, "reason", None), NotConnected):
+                deadline.check(request.full_url)
             raise
         deadline.check(request.full_url)
         return data
@@ -101,18 +117,37 @@ class _Https(urllib.request.HTTPSHandler):
 
 def _connection(kind: type[http.client.HTTPConnection], deadline: Deadline, proxy: str, host: str,
                 **settings: Any) -> http.client.HTTPConnection:  # fmt: skip
+    def watched_socket(*where: Any, **how: Any) -> socket.socket:
+        made = socket.create_connection(*where, **how)
+        deadline.watch(made)
+        return made
+
     class Watched(kind):  # type: ignore[misc, valid-type]
+        def __init__(self) -> None:
+            super().__init__(host, **settings)
+            self._create_connection = watched_socket  # of http.client: what a proxy answers ends by the deadline, too
+
+        def _tunnel(self) -> None:
+            super()._tunnel()
+            deadline.check_connection()
+
         def connect(self) -> None:
             try:
                 super().connect()  # TLS and the tunnel of a proxy are part of it
-            except OSError as error:
+            except (OSError, ValueError, http.client.HTTPException) as error:
                 # http.client of Python 3.11.2 does not close what it reads the answer of a proxy with
                 traceback.clear_frames(error.__traceback__)
-                raise NotConnected(f"{error}{by_way_of(proxy)}") from error
-            deadline.watch(self.sock)
+                reason = f"no connection after {deadline.seconds:g} s" if deadline.passed else _reason(error)
+                raise NotConnected(f"{reason}{by_way_of(proxy)}") from error
 
-    made: http.client.HTTPConnection = Watched(host, **settings)
-    return made
+    connection: http.client.HTTPConnection = Watched()
+    return connection
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError | ValueError):
+        return str(error)
+    return f"the answer to CONNECT is not HTTP: {str(error)!r:.100}"  # the error quotes what it could not read
 
 
 def header_value(text: str, what: str) -> str:
@@ -132,17 +167,19 @@ def is_plain(address: str, proxy: str | None = None) -> bool:
     """Whether a credential that is sent to an address, by way of a proxy or without one, can be read on its way.
 
     Whatever is not https can: a library adds a scheme of its own to an address without one. Only plain http to this
-    very machine stays in it, unless a proxy has it first.
+    very machine stays in it, unless a proxy has it first, or a client could take another host for it.
     """
     if address[:8].lower() == "https://":
         return False
     return bool(proxy) or address[:7].lower() != "http://" or not _is_loopback(_host(address))
 
 
-def proxy_for(address: str) -> str:
+def proxy_for(address: str, speaks_tls: bool = False) -> str:
     """The proxy that ``SUPERCLOUD_PROXY`` names, for any address but those of this machine; empty where there is none.
 
-    Raises :class:`UnusableEngine` where it is not the address of a proxy. Without a scheme it is one of http.
+    Raises :class:`UnusableEngine` where it is not the address of a proxy, or is one of https and the client of the
+    caller does not speak TLS to a proxy: http.client would send it the password in plain text. Without a scheme it is
+    one of http.
     """
     said = os.environ.get(PROXY, "")
     if not said or _is_loopback(_host(address)):
@@ -156,6 +193,10 @@ def proxy_for(address: str) -> str:
     if not is_one or not proxy.isprintable() or " " in proxy:
         raise UnusableEngine(f"{PROXY} is {_without_user(said)!r:.100}, not the address of a proxy: write "
                              "http://HOST:PORT, or unset it")  # fmt: skip
+    if parts.scheme == "https" and not speaks_tls:
+        raise UnusableEngine(f"{PROXY} is {_without_user(proxy)!r:.100}, and {address} is reached by a client that "
+                             "does not speak TLS to a proxy: it would send the user and password of the proxy in "
+                             "plain text; write http://HOST:PORT of a proxy without TLS, or unset it")  # fmt: skip
     return proxy
 
 
@@ -169,11 +210,15 @@ def _without_user(address: str) -> str:
     return f"{scheme}{separator}{rest.rpartition('@')[2]}"
 
 
+def has_certain_host(address: str) -> bool:
+    """Whether all clients take the same part of an address for its host: not so with a user or a backslash in it."""
+    return _CERTAIN.match(address) is not None
+
+
 def _host(address: str) -> str:
-    try:
-        return urlsplit(address).hostname or ""
-    except ValueError:
-        return ""
+    """The host of an address, in small letters; empty where clients could connect to another one."""
+    found = _CERTAIN.match(address)
+    return found["host"].strip("[]").lower() if found else ""
 
 
 @cache

@@ -63,9 +63,30 @@ def test_what_commits_checkpoints_is_brought_along(made: Callable[..., dict[str,
 
 
 def test_several_tasks_of_a_pod_end_together() -> None:
-    show = run(_START + _SEVERAL, ["sh", "-c", "echo $RANK $LOCAL_RANK"], LOCAL_WORLD_SIZE="2")
+    show = run(_START + _SEVERAL, ["sh", "-c", "echo $RANK $LOCAL_RANK"], LOCAL_WORLD_SIZE="2", n="2")
     assert sorted(show.stdout.splitlines()) == ["2 0", "3 1"] and show.returncode == 0
     fails = run(
         _START + _SEVERAL, ["sh", "-c", '[ "$LOCAL_RANK" = 0 ] && exec sleep 300; exit 5'], LOCAL_WORLD_SIZE="2"
     )
     assert fails.returncode == 5
+
+
+def test_a_pod_that_is_ended_leaves_its_tasks_the_time_to_save(tmp_path: Path) -> None:
+    """The shell of several tasks waits shorter here, and one of them needs many of its turns to save what it has."""
+    (tmp_path / "sleep").write_text("#!/bin/sh\nexec /bin/sleep 0.05\n")
+    (tmp_path / "sleep").chmod(0o755)
+    task = """\
+[ "$LOCAL_RANK" != 0 ] || trap '/bin/sleep 1; echo saved; exit 0' TERM
+echo ready
+n=0
+while [ "$n" -lt 1200 ]; do /bin/sleep 0.05; n=$((n + 1)); done
+"""
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "NODE_RANK": "0", "LOCAL_WORLD_SIZE": "3",
+           "SUPERCLOUD_EPOCH_BEFORE": "10000", "SUPERCLOUD_RESTART": "0"}  # fmt: skip
+    with subprocess.Popen(["sh", "-c", _START + _SEVERAL, "sh", "sh", "-c", task], env=env, stdout=subprocess.PIPE,
+                          text=True) as pod:  # fmt: skip
+        assert pod.stdout
+        assert [pod.stdout.readline() for _ in range(3)] == ["ready\n"] * 3
+        pod.terminate()
+        assert pod.communicate(timeout=180) == ("saved\n", None)
+    assert pod.returncode == 143

@@ -614,6 +614,19 @@ def test_a_proxy_of_the_variable_gets_nothing_that_is_for_this_machine(
     assert any(place.startswith("/api/v1/") for place, _ in Scheduler.seen)
 
 
+def test_a_token_goes_to_no_address_whose_host_is_not_certain(
+    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """urllib takes what follows the sign @ for the host of this one, and urllib3 what stands before the backslash."""
+    write_kubeconfig(tmp_path / "kubeconfig", address.replace("127.0.0.1", "localhost\\@127.0.0.1"))
+    engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
+    with pytest.raises(EngineError, match="plain http to a host that is not certain"):
+        engine.nodes()
+    assert not Scheduler.seen
+    monkeypatch.setenv("SUPERCLOUD_PROXY", "http://proxy.example:3128")
+    assert web.proxy_for("https://evil\\@127.0.0.1") and not web.proxy_for("https://127.0.0.1:1")
+
+
 @pytest.mark.parametrize("server", ["{}", "//{}", "HTTP://{}"])
 @pytest.mark.parametrize("field", [{}, {"insecure-skip-tls-verify": True}], ids=["", "insecure"])
 def test_a_token_goes_to_no_address_without_https(
@@ -633,7 +646,10 @@ def test_a_token_goes_to_no_address_without_https(
     ("http://[::1]:1", "", False), ("http://localhost:1", "", False), ("http://127.0.0.1:1", "http://p", True),
     ("http://a", "", True), ("a:1", "", True), ("//a", "", True), ("127.0.0.1:1", "", True), ("", "", True),
     ("http://evil#@127.0.0.1", "", True), ("http:/\\127.0.0.1", "", True), ("http://[", "", True),
-    ("httpsx://a", "", True), (" https://a", "", True),
+    ("httpsx://a", "", True), (" https://a", "", True), ("http://evil\\@127.0.0.1:1", "", True),
+    ("http://127.0.0.1\\@evil", "", True), ("http://me@127.0.0.1", "", True), ("http://evil\\.127.0.0.1", "", True),
+    ("http://127.0.0.1\n", "", True), ("http://127.0.\t0.1", "", True), ("http://evil?@127.0.0.1", "", True),
+    ("http://127.0.0.1/a@b", "", False), ("HTTP://LocalHost/", "", False), ("http://127.0.0.1;a@evil", "", True),
 ])  # fmt: skip
 def test_a_credential_is_read_on_its_way_unless_it_is_certain_that_it_is_not(
     there: str, proxy: str, plain: bool

@@ -21,13 +21,14 @@ _PATIENCE = 60.0  # seconds in which nothing comes
 _PAUSES = (0.0, 0.4, 0.8, 1.6)  # seconds before it is tried again
 _LONGEST_PAUSE = 30.0  # seconds that a busy server may ask for; API servers ask for one
 _BUSY = (429, 503)
-_NO_TUNNEL = "Tunnel connection failed"  # what http.client says where a proxy refuses CONNECT
 
 
 def refuse_plain(host: str, proxy: str | None) -> None:
     """Raise :class:`UnusableEngine` where a token for this address would go over a network in plain text."""
     if web.is_plain(host, proxy):
         what = "plain http" if "://" in host else "no https://, which makes it plain http"
+        if "://" in host and not web.has_certain_host(host):
+            what += " to a host that is not certain (an address is http://HOST:PORT, without user and backslash)"
         raise UnusableEngine(f"{host}: {what}{' through a proxy' if proxy else ''}, over which no token is sent; "
                              "write the https address of the API server as server: in the kubeconfig, or reach it "
                              "through a tunnel that ends at 127.0.0.1, without a proxy")  # fmt: skip
@@ -40,7 +41,7 @@ def send(pools: Any, method: str, url: str, body: bytes | None, headers: Mapping
     ``pools`` is a pool manager of urllib3. Servers that are busy and connections that break are tried again. A try that
     broke may have created an object: a later refusal (but that the object is there) says nothing about that.
     """
-    from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProxyError
+    from urllib3.exceptions import HTTPError
 
     headers = {name: web.header_value(value, f"the header {name} that the kubeconfig says")
                for name, value in headers.items()}  # fmt: skip
@@ -49,6 +50,7 @@ def send(pools: Any, method: str, url: str, body: bytes | None, headers: Mapping
         _watch(pools.connection_from_url(url), deadline)
         may_have_arrived = False
         for time_left in (*_PAUSES, None):
+            _asking.is_connected = False
             try:
                 # the retries of urllib3 itself read an answer to its end, follow redirects, and wait as long as told
                 answer = pools.request(method, url, body=body, headers=headers, timeout=_PATIENCE, retries=False,
@@ -62,15 +64,14 @@ def send(pools: Any, method: str, url: str, body: bytes | None, headers: Mapping
                     may_have_arrived = may_have_arrived or answer.status >= 500
                     pause = _asked_pause(answer.headers) or time_left
             except HTTPError as error:
-                deadline.check(host)
-                # a proxy that is not reached, or makes no tunnel, was sent nothing of the request
-                is_unsent = isinstance(error, NewConnectionError | ConnectTimeoutError | ProxyError) or (
-                    _NO_TUNNEL in str(error)
-                )
-                may_have_arrived = may_have_arrived or not is_unsent
-                if time_left is None:
+                # the type of the error does not say it: urllib3 has a ProxyError for answers that were lost, too
+                may_have_arrived = may_have_arrived or _asking.is_connected
+                if may_have_arrived:
+                    deadline.check(host)
+                if time_left is None or deadline.passed:
                     proxy = getattr(pools, "proxy", None)
-                    said = (f"{host} is not reached: {error}{web.by_way_of(proxy and str(proxy))}; try: "
+                    reason = f"no connection after {deadline.seconds:g} s" if deadline.passed else error
+                    said = (f"{host} is not reached: {reason}{web.by_way_of(proxy and str(proxy))}; try: "
                             f"kubectl cluster-info{_proxy_hint(pools)}")  # fmt: skip
                     raise (Unsure if may_have_arrived else EngineError)(said) from None
                 pause = time_left
@@ -105,7 +106,15 @@ def _asked_pause(headers: Mapping[str, str]) -> float:
     return min(float(said), _LONGEST_PAUSE) if said.isascii() and said.isdigit() else 0.0
 
 
-_asking = threading.local()
+class _Asking(threading.local):
+    """What the connections of a thread know of its request."""
+
+    deadline: Deadline
+    is_connected = False
+    """Whether this try had a connection, TLS and the tunnel of a proxy included: before that nothing is sent."""
+
+
+_asking = _Asking()
 
 
 def _watch(pool: Any, deadline: Deadline) -> None:
@@ -120,9 +129,23 @@ def _watched(kind: Any) -> Any:
     class Watched(kind):  # type: ignore[misc]
         is_watched = True
 
-        def getresponse(self, *more: Any, **settings: Any) -> Any:
-            if self.sock is not None:
+        def _new_conn(self) -> Any:
+            made = super()._new_conn()
+            _asking.deadline.watch(made)  # before TLS and the tunnel of a proxy, which may be without end, too
+            return made
+
+        def _tunnel(self) -> None:
+            super()._tunnel()
+            _asking.deadline.check_connection()
+
+        def connect(self) -> None:
+            super().connect()
+            _asking.is_connected = True
+
+        def request(self, *more: Any, **settings: Any) -> None:
+            if self.sock is not None:  # without TLS it is made later, unless it was used before
                 _asking.deadline.watch(self.sock)
-            return super().getresponse(*more, **settings)
+                _asking.is_connected = True
+            super().request(*more, **settings)
 
     return Watched

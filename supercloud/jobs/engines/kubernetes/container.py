@@ -41,18 +41,28 @@ _ONE = """\
 export RANK="$NODE_RANK" JAX_PROCESS_ID="$NODE_RANK" LOCAL_RANK=0
 exec "$@"
 """
-# several tasks in one pod; when one fails the others are ended. A signal that comes to a child which the shell has just
-# forked is lost with the trap that the child inherits: what is left after a second is killed.
+# Several tasks in one pod; when one fails the others are ended. A signal that comes to a child which the shell has just
+# forked is lost with the trap that the child inherits: signals are sent a second after the last fork, and what is left
+# after a failure is killed. A pod that is ended leaves its tasks the time that the kubelet gives it: none is killed.
 _SEVERAL = """\
-pids=
-trap 'kill $pids 2>/dev/null' TERM
-while [ "${n:=0}" -lt "$LOCAL_WORLD_SIZE" ]; do
+pids= n=0 failed=0 asked= told=
+trap 'asked=1' TERM
+while [ "$n" -lt "$LOCAL_WORLD_SIZE" ]; do
     export LOCAL_RANK="$n" RANK="$((NODE_RANK * LOCAL_WORLD_SIZE + n))"
     JAX_PROCESS_ID="$RANK" "$@" &
     pids="$pids $!"
     n=$((n + 1))
 done
 while [ -n "$pids" ]; do
+    sleep 1
+    if [ "$failed" -ne 0 ] && [ -z "$asked" ]; then
+        kill -9 $pids 2>/dev/null
+        exit "$failed"
+    fi
+    if [ -n "$asked" ] && [ -z "$told" ]; then
+        told=1
+        kill $pids 2>/dev/null
+    fi
     left=
     for pid in $pids; do
         if kill -0 "$pid" 2>/dev/null; then
@@ -61,16 +71,15 @@ while [ -n "$pids" ]; do
         fi
         code=0
         wait "$pid" || code=$?
-        if [ "$code" -ne 0 ]; then
-            kill $pids 2>/dev/null
-            sleep 1
-            kill -9 $pids 2>/dev/null
-            exit "$code"
-        fi
+        [ "$failed" -ne 0 ] || failed=$code
     done
     pids=$left
-    sleep 1
+    if [ "$failed" -ne 0 ] && [ -n "$pids" ] && [ -z "$told" ]; then
+        told=1
+        kill $pids 2>/dev/null
+    fi
 done
+exit "$failed"
 """
 
 

@@ -1,0 +1,258 @@
+"""Proxies on the way to a scheduler: what breaks before a request is sent, and what breaks after it."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import json
+import shutil
+import socket
+import socketserver
+import ssl
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import urllib3
+
+from supercloud.errors import EngineError, UnusableEngine
+from supercloud.jobs import web
+from supercloud.jobs.bounded import Limits
+from supercloud.jobs.engine import Unsure
+from supercloud.jobs.engines.kubernetes import connection
+from supercloud.jobs.engines.kubernetes.api import Api, Cluster
+from supercloud.jobs.engines.slurm import shapes, tokens
+from supercloud.jobs.engines.slurm.rest import Rest
+
+HOST = "cluster.example"
+SLURM = "https://slurm.example:6820"
+JOBS = "/apis/batch/v1/namespaces/team/jobs"
+
+
+@contextlib.contextmanager
+def running(server: socketserver.BaseServer) -> Iterator[None]:
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextlib.contextmanager
+def proxy(answer: Callable[[socket.socket], None]) -> Iterator[str]:
+    """A proxy that reads the head of each request and then does what it is told to; its address."""
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            head = b""
+            with contextlib.suppress(OSError):
+                while b"\r\n\r\n" not in head and (more := self.request.recv(4096)):
+                    head += more
+                answer(self.request)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server, running(server):
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+
+
+def tunnel_to(port: int) -> Callable[[socket.socket], None]:
+    """What a proxy does that lets everything through."""
+
+    def copy(source: socket.socket, target: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                target.sendall(data)
+        for end in (source, target):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def answer(client: socket.socket) -> None:
+        with socket.create_connection(("127.0.0.1", port)) as service:
+            client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            back = threading.Thread(target=copy, args=(service, client))
+            back.start()
+            copy(client, service)
+            back.join()
+
+    return answer
+
+
+class Taker(http.server.BaseHTTPRequestHandler):
+    """An API server that takes what is posted, whole, and closes the connection without an answer."""
+
+    taken: list[bytes] = []
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+    def do_POST(self) -> None:
+        Taker.taken.append(self.rfile.read(int(self.headers["Content-Length"])))
+        self.close_connection = True
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    found: list[bytes] = []
+    monkeypatch.setattr(Taker, "taken", found)
+    monkeypatch.setattr(connection, "_PAUSES", (0.0,))
+    return found
+
+
+def write_kubeconfig(path: Path, proxy_url: str, **cluster: str) -> None:
+    path.write_text(json.dumps({
+        "apiVersion": "v1", "kind": "Config", "current-context": "here",
+        "contexts": [{"name": "here", "context": {"cluster": "one", "user": "ann"}}],
+        "users": [{"name": "ann", "user": {"token": "secret"}}],
+        "clusters": [{"name": "one", "cluster": {"server": f"https://{HOST}:6443", "proxy-url": proxy_url, **cluster}}],
+    }))  # fmt: skip
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_an_answer_that_is_lost_in_the_tunnel_of_a_proxy_leaves_the_job_unknown(
+    taken: list[bytes], tmp_path: Path
+) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                    "-days", "2", "-subj", f"/CN={HOST}", "-addext", f"subjectAltName=DNS:{HOST}",
+                    "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True)  # fmt: skip
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate, key)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Taker) as server:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+        with running(server), proxy(tunnel_to(server.server_port)) as address:
+            config = tmp_path / "kubeconfig"
+            write_kubeconfig(config, address, **{"certificate-authority": str(certificate)})
+            with pytest.raises(Unsure, match="is not reached"):
+                Api(Cluster(config_file=config)).post(JOBS, {"kind": "Job"})
+    assert taken == [b'{"kind": "Job"}'] * 2
+
+
+def test_an_answer_that_is_lost_by_a_proxy_that_forwards_leaves_the_job_unknown(taken: list[bytes]) -> None:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Taker) as server, running(server):
+        with urllib3.ProxyManager(f"http://127.0.0.1:{server.server_port}") as pools, pytest.raises(Unsure):
+            connection.send(pools, "POST", f"http://{HOST}{JOBS}", b"{}", {})
+    assert taken == [b"{}"] * 2
+
+
+def close_at_once(client: socket.socket) -> None:
+    pass
+
+
+def reset(client: socket.socket) -> None:
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+
+
+def speak_no_http(client: socket.socket) -> None:
+    client.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
+
+
+def speak_without_end(client: socket.socket) -> None:
+    client.sendall(b"H" * 70_000)
+
+
+def refuse(client: socket.socket) -> None:
+    client.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
+
+
+def make_a_tunnel_to_no_tls(client: socket.socket) -> None:
+    client.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+    client.recv(4096)
+    client.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+
+BROKEN = [close_at_once, reset, speak_no_http, speak_without_end, refuse, make_a_tunnel_to_no_tls]
+
+
+@pytest.mark.parametrize("answer", BROKEN)
+def test_where_a_proxy_makes_no_tunnel_kubernetes_was_sent_nothing(
+    taken: list[bytes], tmp_path: Path, answer: Callable[[socket.socket], None]
+) -> None:
+    with proxy(answer) as address:
+        write_kubeconfig(tmp_path / "kubeconfig", address)
+        with pytest.raises(EngineError, match="is not reached.*by way of the proxy") as caught:
+            Api(Cluster(config_file=tmp_path / "kubeconfig")).post(JOBS, {"kind": "Job"})
+    assert not isinstance(caught.value, Unsure)
+
+
+@pytest.mark.parametrize("answer", BROKEN)
+def test_where_a_proxy_makes_no_tunnel_slurmrestd_was_sent_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: Callable[[socket.socket], None]
+) -> None:
+    monkeypatch.setenv("SLURM_JWT", "secret")
+    monkeypatch.setenv(tokens.ADDRESS, SLURM)
+    with proxy(answer) as address:
+        monkeypatch.setenv(web.PROXY, address)
+        with pytest.raises(EngineError, match="is not reached.*by way of the proxy") as caught:
+            Rest(SLURM, tmp_path)._call("POST", "/slurm/v0.0.45/job/submit", shapes.SUBMITTED, {"job": {}})
+    assert not isinstance(caught.value, Unsure)
+
+
+class NoteAll(socketserver.BaseRequestHandler):
+    """Notes what comes first, and says nothing."""
+
+    seen: list[bytes] = []
+
+    def handle(self) -> None:
+        NoteAll.seen.append(self.request.recv(4096))
+
+
+def by_urllib(address: str, limits: Limits, patch: pytest.MonkeyPatch) -> None:
+    patch.setenv(web.PROXY, address)
+    web.send(urllib.request.Request(SLURM, b"{}", method="POST"), 60, limits)
+
+
+def by_urllib3(address: str, limits: Limits, patch: pytest.MonkeyPatch) -> None:
+    with urllib3.ProxyManager(address) as pools:
+        connection.send(pools, "POST", f"https://{HOST}{JOBS}", b"{}", {}, limits)
+
+
+@pytest.mark.parametrize("send", [by_urllib, by_urllib3])
+@pytest.mark.parametrize("before", [b"", b"HTTP/1.1 200 OK\r\n\r\n"], ids=["tunnel", "TLS"])
+def test_a_connection_that_a_proxy_makes_byte_by_byte_ends_at_the_deadline(
+    monkeypatch: pytest.MonkeyPatch, send: Callable[[str, Limits, pytest.MonkeyPatch], None], before: bytes
+) -> None:
+    """Nothing was sent until then; a proxy that is let go on comes to the end of what it says."""
+    ended: list[bool] = []
+
+    def answer(client: socket.socket) -> None:
+        client.sendall(before)
+        for byte in b"\x16\x03\x03\x08\x00" + b"1" * 1000 if before else b"HTTP/1.1 200 OK\r\nA: " + b"1" * 1000:
+            client.sendall(bytes((byte,)))
+            time.sleep(0.01)
+        ended.append(True)
+
+    with proxy(answer) as address, pytest.raises((EngineError, urllib.error.URLError)) as caught:
+        send(address, Limits(1000, 0.3), monkeypatch)
+    assert "no connection after 0.3 s, by way of the proxy" in str(caught.value)
+    assert not isinstance(caught.value, Unsure) and not ended
+
+
+def test_a_proxy_of_https_gets_no_password_in_plain_text(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """http.client would speak plain HTTP to it: slurmrestd is not reached that way, and Kubernetes is, over TLS."""
+    seen: list[bytes] = []
+    with socketserver.TCPServer(("127.0.0.1", 0), NoteAll) as server, running(server):
+        monkeypatch.setattr(NoteAll, "seen", seen)
+        address = f"127.0.0.1:{server.server_address[1]}"
+        monkeypatch.setattr(connection, "_PAUSES", ())
+        monkeypatch.setenv("SLURM_JWT", "secret")
+        monkeypatch.setenv(tokens.ADDRESS, SLURM)
+        monkeypatch.setenv(web.PROXY, f"HTTPS://me:hidden@{address}")
+        for ask in (lambda: Rest(SLURM, tmp_path)._call("GET", "/slurm/v0.0.45/jobs", shapes.JOBS),
+                    lambda: web.send(urllib.request.Request(SLURM), 60),
+                    lambda: tokens.token(SLURM, tmp_path)):  # fmt: skip
+            with pytest.raises(UnusableEngine, match="SUPERCLOUD_PROXY is .*does not speak TLS to a proxy") as caught:
+                ask()
+            assert "hidden" not in str(caught.value)
+        assert not seen
+        write_kubeconfig(tmp_path / "kubeconfig", "")
+        with pytest.raises(EngineError, match="is not reached"):
+            Api(Cluster(config_file=tmp_path / "kubeconfig")).get(JOBS)
+    assert [data[:2] for data in seen] == [b"\x16\x03"]  # a handshake of TLS
