@@ -260,9 +260,9 @@ def test_a_network_that_is_joined_has_ports_left() -> None:
     assert switches(alone)["in-band"] == (4, 2)
     few = planned(text, ("switch: nvidia-sn4600c}", "switch: nvidia-sn4600c, spines: 2, leaf_down: 32}"), file=STORAGE)
     (said,) = [item for item in few.errors if item.check == "cable-reach"]
-    assert (said.path, said.problem) == (
+    assert (said.path, said.problem, said.hint) == (
         "fabrics[3]",
-        "4 of 4 links of management find no port in in-band: its 2 spine switches have 0 of 64 ports left; "
+        "4 of 4 links of management find no port in in-band: its 2 spine switches have 0 of 64 ports left",
         "give in-band more or larger ones",
     )
 
