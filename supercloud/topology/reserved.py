@@ -121,8 +121,8 @@ def check_reserved(ports: ReservedPorts) -> None:
     count, total = sum(ask.ports for ask in asks), count_free(ports)
     if total < count:
         raise _too_few(hosts, units, count, room, total)
-    if any(ask.together > 1 for ask in asks):
-        place_reserved(ports)
+    if whole := tuple(ask for ask in asks if ask.together > 1):  # these choose first, and only they can fail
+        place_reserved(ports._replace(asks=whole))
 
 
 def count_free(ports: ReservedPorts) -> int:
