@@ -42,8 +42,10 @@ test-real: .venv/.dev
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target real-slurm real-others CHOSEN="--essential --reuse-results"
 
 test-real-all: .venv/.dev
+	@date +%s >.venv/.began
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target real-slurm real-others
-	@{ printf '# What the last whole run of the tests on real parts took\n\n'; $(BIN)/python tests/real/history.py table; } >tests/real/RESULTS.md
+	@{ printf '# What the last whole run of the tests on real parts took\n\n'; \
+		$(BIN)/python tests/real/history.py table "$$(cat .venv/.began)"; } >tests/real/RESULTS.md
 
 # a test on a real part that fails has one more attempt, and is listed as flaky
 REAL := $(BIN)/python -m pytest --override-ini addopts="-q --strict-markers" --reruns=1

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,10 +55,16 @@ def test_a_flaky_test_passes_and_is_listed_with_its_first_error(checkout: Path) 
     assert code == 1 and "1 failed, 1 passed" in text
     section = text.split("flaky: needed a second attempt", 1)[1]
     assert "test_flaky" in section and "too early" in section
-    listed = subprocess.run(
-        [sys.executable, checkout / "tests/real/history.py", "flaky"], capture_output=True, text=True,
-        env={"SUPERCLOUD_CACHE": str(checkout.parent / "cache")},
-    ).stdout  # fmt: skip
+
+    def history(*words: str) -> str:
+        return subprocess.run(
+            [sys.executable, checkout / "tests/real/history.py", *words], capture_output=True, text=True,
+            env={"SUPERCLOUD_CACHE": str(checkout.parent / "cache")},
+        ).stdout  # fmt: skip
+
+    assert "| all | | 2 | 1 |" in history("table")
+    assert "| all | | 0 | 0 |" in history("table", f"{time.time() + 1}"), "what a run did not run is not in its table"
+    listed = history("flaky")
     assert "test_flaky" in listed and "test_bad" in listed
     written = [json.loads(line) for line in (checkout.parent / "cache" / "real-tests.jsonl").read_text().splitlines()]
     ended = {(line["test"].rsplit("::")[-1], line["passed"]) for line in written}

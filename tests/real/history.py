@@ -3,7 +3,8 @@
 One line of JSON a test and run, in the cache folder. From it come the tests that ``make test-real`` need not repeat,
 the table of durations, and the list of flaky tests:
 
-    python tests/real/history.py table          the durations of the last run, in Markdown
+    python tests/real/history.py table [SINCE]  the durations of the last run of each test (not before that second of
+                                                the epoch), in Markdown
     python tests/real/history.py flaky [RUNS]   the tests that needed a second attempt in the last runs (20)
 """
 
@@ -120,9 +121,9 @@ def _is_input(part: str, name: str, own: str) -> bool:
     return path.suffix != ".md" and path.parts[0] not in ("docs",)
 
 
-def table() -> str:
-    """The durations of the last result of each test, by part and file."""
-    last = {item.test: item for item in read()}
+def table(since: float = 0) -> str:
+    """The durations of the last result of each test, by part and file; none that ended before ``since`` (1970)."""
+    last = {item.test: item for item in read() if item.when >= since}
     files: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
     for item in last.values():
         files[item.part, item.test.split("::")[0]].append(item)
@@ -150,4 +151,5 @@ def flaky(runs: int) -> str:
 
 if __name__ == "__main__":
     wanted = sys.argv[1:] or ["table"]
-    print(table() if wanted[0] == "table" else flaky(int(wanted[1]) if len(wanted) > 1 else 20))
+    number = float(wanted[1]) if len(wanted) > 1 else None
+    print(table(number or 0) if wanted[0] == "table" else flaky(int(number or 20)))
