@@ -173,6 +173,8 @@ def _split_limits(plan: Plan, tenant: TenantPlan, shares: list[Allotment]) -> It
             capacity = pool_capacity(pool)
             if most is None or name not in capacity or (pool.tenants and tenant.name not in pool.tenants):
                 continue
+            if not capacity[name]:  # all processors are reserved, which is an error of its own
+                continue
             per_node = node_resources(pool)[name] if limit == "nodes" else 1
             has = share.nominal[name] + share.borrow.get(name, 0)
             parts[pool.name] = (has // per_node, capacity[name] // per_node)

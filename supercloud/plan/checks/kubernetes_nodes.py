@@ -223,6 +223,21 @@ def kubernetes_node_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                               "no queue counts them", "give them in a catalog overlay")  # fmt: skip
 
 
+def kubernetes_reserve(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A reserve that leaves pods nothing: kubelet does not start with one."""
+    for _ in facts_of(plan):
+        for pool in plan.pools:
+            path, offers = f"{path_of(plan, pool)}.reserve", node_resources(pool)
+            if offers.get(CPU, 1) <= 0:
+                yield Finding("kubernetes-reserve", "error", f"{path}.cores",
+                              f"{pool.reserved_cores} cores are reserved, which are all of {pool.machine.name}",
+                              "leave cores for pods")  # fmt: skip
+            if offers.get(MEMORY, 1) <= 0:
+                yield Finding("kubernetes-reserve", "error", f"{path}.memory",
+                              f"{pool.reserved_memory} of {pool.machine.memory} is reserved",
+                              "leave memory for pods")  # fmt: skip
+
+
 def kubernetes_labels(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Features and groups whose names are no values of labels."""
     for _ in facts_of(plan):
@@ -250,6 +265,7 @@ CHECKS = (
     kubernetes_node_size,
     kubernetes_products,
     kubernetes_rails,
+    kubernetes_reserve,
     kubernetes_adapters,
     kubernetes_host_network,
     kubernetes_rail_addresses,

@@ -76,6 +76,12 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
      "error", "network.cidr", "smaller"),
     ("kubernetes-node-size", {"pools": [{"name": "m", "machine": "management-server", "nodes": 2}], "fabrics": []},
      "note", "pools[0].machine", "overlay"),
+    # a tenant with a limit of nodes has its part of each pool, also of one with nothing to give
+    ("kubernetes-reserve", {"pools": [H100, H100 | {"name": "all", "nodes": 4, "reserve": {"cores": 112}}],
+                            "tenants": [{"name": "a", "limits": {"nodes": 8}}]}, "error", "pools[1].reserve.cores",
+     "leave cores"),
+    ("kubernetes-reserve", {"pools": [H100 | {"reserve": {"memory": "2 TiB"}}]}, "error", "pools[0].reserve.memory",
+     "leave memory"),
     ("kubernetes-labels", {"pools": [H100 | {"features": ["_odd"]}]}, "error", "pools[0].features[0]", "rename"),
 ]  # fmt: skip
 
