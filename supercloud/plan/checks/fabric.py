@@ -12,12 +12,10 @@ from ...spec import ClusterSpec
 from ...topology import Fabric as Wiring
 from ...topology.links import NodeLinks
 from ..fabric.roles import adapter_of, assumed_port
+from ..fabric.spine_counts import TIERS_WITH_CORE
 from ..fabric.uplinks import even_uplinks
 from ..model import FabricPlan, Plan
 from .rebuild import rebuild, replan
-
-# Tiers of a fabric that has core switches.
-_WITH_CORE = 3
 
 
 def _place(plan: Plan, name: str) -> str:
@@ -138,7 +136,12 @@ def fabric_core_spines(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     meant."""
     for index, declared in enumerate(plan.spec.fabrics):
         fabric = next((item for item in plan.fabrics if item.name == declared.name), None)
-        if fabric is None or declared.spines is None or declared.tiers is not None or len(fabric.tiers) != _WITH_CORE:
+        if (
+            fabric is None
+            or declared.spines is None
+            or declared.tiers is not None
+            or len(fabric.tiers) != TIERS_WITH_CORE
+        ):
             continue
         usual = rebuild(plan, catalog, declared.model_copy(update={"spines": None}))
         switches, without = (sum(tier.count for tier in item.tiers) for item in (fabric, usual or fabric))
@@ -149,7 +152,7 @@ def fabric_core_spines(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 f"fabrics[{index}].spines",
                 f"{fabric.name} takes {switches} switches with spines: {declared.spines} in each pod, {without} "
                 "without this number",
-                f"leave spines out, or set tiers: {_WITH_CORE} where that is meant",
+                f"leave spines out, or set tiers: {TIERS_WITH_CORE} where that is meant",
             )
 
 

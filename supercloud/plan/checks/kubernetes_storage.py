@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...catalog import Catalog
 from ...errors import Finding
-from ..kubernetes.labels import is_mounted
+from ..kubernetes.labels import weka_stores
 from ..model import Plan
 from ..storage.clients import client_pools
 from .kubernetes_nodes import facts_of
@@ -17,7 +17,7 @@ __all__ = ["CHECKS"]
 def kubernetes_weka_driver(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """WEKA file systems that no pool mounts all of: one driver serves them, and mounts them where it runs."""
     for _ in facts_of(plan) if plan.site.kind == "onprem" else ():
-        stores = [index for index, item in enumerate(plan.storage) if item.kind == "weka" and is_mounted(item)]
+        stores = weka_stores(plan)
         clients = {index: {pool.name for pool in client_pools(plan, index)} for index in stores}
         if len(stores) > 1 and not set.intersection(*clients.values()):
             names = " and ".join(plan.storage[index].name for index in stores)

@@ -9,13 +9,14 @@ from ...topology import Fabric as Wiring
 from ...topology import TopologyError
 from ..problems import Problems
 
-__all__ = ["check_spines", "select_spines"]
+__all__ = ["TIERS_WITH_CORE", "check_spines", "select_spines"]
 
 Build = Callable[[Fabric], Wiring]
 
 # So many numbers are tried, each of which builds the fabric, to say which would do: those nearest to the declared one.
 _MOST_TRIED = 16
-_TIERS_WITH_CORE = 3
+TIERS_WITH_CORE = 3
+"""Of a fabric that has core switches."""
 
 
 def select_spines(wired: Build, fabric: Fabric, links: int) -> str:
@@ -46,7 +47,7 @@ def check_spines(wired: Build, fabric: Fabric, path: str, wiring: Wiring, links:
 
     Where ``tiers`` is declared as well, or no number does without a core, it is what the spec asks for.
     """
-    if fabric.spines is None or fabric.tiers is not None or len(wiring.tiers) != _TIERS_WITH_CORE:
+    if fabric.spines is None or fabric.tiers is not None or len(wiring.tiers) != TIERS_WITH_CORE:
         return
     try:
         usual = wired(fabric.model_copy(update={"spines": None}))
@@ -62,5 +63,5 @@ def check_spines(wired: Build, fabric: Fabric, path: str, wiring: Wiring, links:
         f"would be {spine.count} spines in pods and {core.count} core switch{'es' * (core.count > 1)} above them, "
         f"{sum(wiring.switch_counts.values())} switches in all; without this number {without} in {len(usual.tiers)} "
         "tiers do",
-        f"{select_spines(wired, fabric, links)}; where spines of a pod are meant, set tiers: {_TIERS_WITH_CORE}",
+        f"{select_spines(wired, fabric, links)}; where spines of a pod are meant, set tiers: {TIERS_WITH_CORE}",
     )  # fmt: skip

@@ -6,7 +6,7 @@ from ..model import Plan, PoolPlan, StoragePlan
 from ..storage.clients import is_client
 from .names import ACCELERATOR, POOL, mount_label
 
-__all__ = ["FEATURE", "MACHINE", "is_mounted", "pool_labels", "taints_of"]
+__all__ = ["FEATURE", "MACHINE", "is_mounted", "pool_labels", "taints_of", "weka_stores"]
 
 MACHINE = "supercloud.dev/machine"
 """Node label: the catalog's name of its machine."""
@@ -42,6 +42,11 @@ def _mount_labels(plan: Plan, pool: PoolPlan) -> dict[str, str]:
 def is_mounted(storage: StoragePlan) -> bool:
     """Whether nodes see it as a directory."""
     return bool(storage.mount) and storage.kind != "object"
+
+
+def weka_stores(plan: Plan) -> list[int]:
+    """The places of the WEKA file systems in the plan: one driver of volumes on demand serves all of them."""
+    return [index for index, item in enumerate(plan.storage) if item.kind == "weka" and is_mounted(item)]
 
 
 def taints_of(plan: Plan, pool: PoolPlan) -> list[dict[str, str]]:

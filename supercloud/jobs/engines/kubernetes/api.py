@@ -108,9 +108,8 @@ class Cluster:
                     config_file=file and str(file), context=self.context,
                     client_configuration=settings,
                 )  # fmt: skip
-            settings.proxy = (
-                settings.proxy or web.proxy_for(settings.host, speaks_tls=True) or None
-            )  # a proxy-url comes first
+            # a proxy-url comes first
+            settings.proxy = settings.proxy or web.proxy_for(settings.host, speaks_tls=True) or None
             found = client.ApiClient(settings)
             found.rest_client.pool_manager.connection_from_url(
                 settings.host

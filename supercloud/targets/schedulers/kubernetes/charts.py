@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ....catalog.kubernetes_parts import Chart
-from ....plan.kubernetes.labels import is_mounted
+from ....plan.kubernetes.labels import weka_stores
 from ....plan.kubernetes.names import POOL, mount_label
 from ....plan.kubernetes.networks import cluster_networks
 from ....plan.model import Plan
@@ -99,7 +99,7 @@ def _network_operator(plan: Plan) -> Object:
 def _weka(plan: Plan) -> Object:
     """Its pods mount file systems themselves, and never get ready elsewhere, so they keep to nodes that mount what not
     all do: with several, to those of all, as the driver does not tell them apart."""
-    stores = [index for index, item in enumerate(plan.storage) if item.kind == "weka" and is_mounted(item)]
+    stores = weka_stores(plan)
     pools = {pool.name: pool for index in stores for pool in client_pools(plan, index)}
     taints = {item["key"] for pool in pools.values() for item in taints_of(plan, pool)}
     tolerations = [{"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in sorted(taints)]
