@@ -173,9 +173,9 @@ def _refuse_shared(fabric: FabricPlan, devices: list[Devices], columns: list[Int
                              "take larger switches or fewer links")  # fmt: skip
         ends_of_port = int(tail.max(initial=0)) + 1
         key = (device * len(item.ports) + port) * ends_of_port + tail
-        found, counts = np.unique(key, return_counts=True)
-        if (counts > 1).any():
-            worst = int(found[counts > 1][0]) // ends_of_port
+        twice = np.flatnonzero(np.bincount(key) > 1)
+        if len(twice):
+            worst = int(twice[0]) // ends_of_port
             label = item.label(worst // len(item.ports), worst % len(item.ports))
-            raise InputError(f"{where}: {int((counts > 1).sum())} ports of {fabric.name} would get two cables, "
+            raise InputError(f"{where}: {len(twice)} ports of {fabric.name} would get two cables, "
                              f"the first is {label}; take larger switches or fewer links")  # fmt: skip

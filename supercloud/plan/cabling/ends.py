@@ -98,10 +98,14 @@ class Spots:
         """Rack and height of each of ``count`` things; -1 where the layout has none of them."""
         rack = np.full(count, -1, dtype=np.int64)
         height = np.zeros(count)
-        for first, many, number, unit, units in self._runs.get((what, name), ()):
-            stop = min(first + many, count)
-            rack[first:stop] = number
-            height[first:stop] = (unit + np.arange(stop - first) * units + units / 2) * UNIT
+        runs = self._runs.get((what, name))
+        if runs:
+            first, many, number, unit, units = np.array(runs).T
+            many = np.clip(count - first, 0, many)
+            run = np.repeat(np.arange(len(runs)), many)
+            within = np.arange(len(run)) - np.repeat(np.cumsum(many) - many, many)
+            rack[first[run] + within] = number[run]
+            height[first[run] + within] = (unit[run] + within * units[run] + units[run] / 2) * UNIT
         return rack, height
 
     def anywhere(self, what: str, count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -23,6 +23,7 @@ def _declared(plan: Plan) -> Iterator[tuple[str, FabricPlan]]:
 
 def cable_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Cables longer than any of the kinds that were allowed, and ports that would get two."""
+    spots = None
     for path, fabric in _declared(plan):
         declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
         special = declared.cabling or declared.peer_links or declared.exits or declared.joins
@@ -33,9 +34,11 @@ def cable_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
         from ..cabling.cables import cables_of
         from ..cabling.choice import joining
+        from ..cabling.ends import Spots
 
+        spots = spots or Spots(plan)
         try:
-            table = cables_of(plan, fabric)
+            table = cables_of(plan, fabric, spots)
         except InputError as error:
             problem, _, hint = str(error).removeprefix(f"{path}: ").partition("; ")
             yield Finding("cable-reach", "error", path, problem, hint or "take larger switches, or fewer links")
@@ -104,6 +107,7 @@ def _service_path(plan: Plan, path: str, fabric: FabricPlan, name: str) -> str:
 
 def cable_named(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Cables asked for by name that do not plug, or do not reach."""
+    spots = None
     for path, fabric in _declared(plan):
         declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
         cabling = declared.cabling
@@ -115,9 +119,11 @@ def cable_named(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         from ..cabling.cabled import network_of
         from ..cabling.cables import cables_of
         from ..cabling.choice import named_cable
+        from ..cabling.ends import Spots
 
+        spots = spots or Spots(plan)
         try:
-            table = cables_of(plan, fabric)
+            table = cables_of(plan, fabric, spots)
         except InputError:
             continue  # said by cable-reach
         parts = fabric.parts
