@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from .jobs import submit as submit
     from .jobs import wait as wait
     from .jobs import why_not as why_not
-    from .plan.diff import diff as diff
-    from .plan.document import document as document
-    from .plan.model import Plan as Plan
+    from .plan.model.plan import Plan
+    from .plan.publish.diff import diff
+    from .plan.publish.document import document
     from .plan.resolve import resolve as resolve
     from .primitives.bundle import Bundle as Bundle
     from .spec import ClusterSpec as ClusterSpec

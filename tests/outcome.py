@@ -14,10 +14,10 @@ import yaml
 
 from supercloud.catalog import Catalog
 from supercloud.errors import SupercloudError
-from supercloud.plan.document import document
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
+from supercloud.plan.publish.document import document
+from supercloud.plan.publish.summary import rows
 from supercloud.plan.resolve import resolve
-from supercloud.plan.summary import rows
 from supercloud.primitives.bundle import Bundle
 from supercloud.spec.loader import load
 from supercloud.targets import render, targets_for

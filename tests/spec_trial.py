@@ -15,7 +15,7 @@ from spec_generator import Generator, hostile_text
 
 from supercloud.catalog import Catalog
 from supercloud.errors import SupercloudError
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 from supercloud.spec import ClusterSpec
 
 __all__ = ["CATALOG", "generate", "try_spec", "write"]

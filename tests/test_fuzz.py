@@ -22,9 +22,9 @@ from samples import EXAMPLES
 
 from supercloud.catalog import Catalog
 from supercloud.errors import SupercloudError
-from supercloud.plan.document import document
+from supercloud.plan.publish.document import document
+from supercloud.plan.publish.summary import rows
 from supercloud.plan.resolve import resolve
-from supercloud.plan.summary import rows
 from supercloud.spec.loader import load
 from supercloud.targets import render, targets_for
 

@@ -27,7 +27,7 @@ from supercloud.catalog import Catalog
 from supercloud.catalog.fact import Fact
 from supercloud.catalog.reader import KINDS
 from supercloud.errors import SupercloudError
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.primitives.bundle import Bundle
 from supercloud.primitives.templates import Quoted, fill, quote_shell, quote_yaml

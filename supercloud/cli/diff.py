@@ -20,7 +20,7 @@ def diff(
     as_json: Json = False,
 ) -> None:
     """Show what changes between two specs, and what of it replaces things that run."""
-    from ..plan.diff import diff as differences
+    from ..plan.publish.diff import diff as differences
 
     changes = differences(plan_of(old), plan_of(new))
     if as_json:

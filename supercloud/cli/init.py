@@ -13,7 +13,7 @@ from .output import note, result
 if TYPE_CHECKING:
     from ..catalog import Catalog, Machine
     from ..errors import Finding
-    from ..plan.model import Plan
+    from ..plan.model.plan import Plan
 
 EPILOG = "Example: supercloud init cluster.yaml --machine dgx-b200 --nodes 32 · next: supercloud plan cluster.yaml"
 
@@ -72,7 +72,7 @@ def write_smallest_without_errors(ways: list[dict[str, Any]], file: str, facts: 
 
     A name or a location that makes no valid spec is refused with the place of it.
     """
-    from ..plan.open_points import describe_open
+    from ..plan.publish.open_points import describe_open
 
     refusals: list[str] = []
     found: list[_Written] = []
@@ -128,7 +128,7 @@ def _rank(written: _Written) -> tuple[int, ...]:
     Only a design whose links all have a kind of cable is preferred for its cables: where the cages of the machine are
     not known, nothing says that its nodes can be joined to a switch made for their speed.
     """
-    from ..plan.cabling.unknown import count_unknown_links
+    from ..plan.build.cabling.unknown import count_unknown_links
 
     plan = written.plan
     others = [item for item in _warnings(plan) if item.check not in ("subnet-manager-port", "cable-uplinks")]
@@ -183,7 +183,7 @@ def _rack(facts: Catalog, machine: Machine) -> str | None:
 def _cloud(facts: Catalog, machine: Machine, region: str | None) -> dict[str, Any]:
     from ..catalog import Prices, Provider, Region
     from ..catalog.sellers import select_regions
-    from ..plan.fabric.roles import FITS
+    from ..plan.build.fabric.roles import FITS
 
     known_cloud = machine.provider in facts.names("providers")
     provider = cast(Provider, facts.get("providers", machine.provider)) if known_cloud else None

@@ -11,7 +11,7 @@ from .output import columns, note, result, result_json
 
 if TYPE_CHECKING:
     from ..errors import StoreError, SupercloudError
-    from ..jobs.records import JobRecord
+    from ..jobs.store.records import JobRecord
 
 EPILOG = "Example: supercloud jobs --live · next: supercloud logs 1"
 
@@ -37,8 +37,8 @@ def jobs(
 ) -> None:
     """List jobs on all engines, the newest first."""
     from ..errors import UnknownName
-    from ..jobs.states import LIVE, State
-    from ..jobs.store import default_store
+    from ..jobs.store.states import LIVE, State
+    from ..jobs.store.store import default_store
 
     asked = {word.upper() for word in state or ()}
     for word in asked - set(State):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from ..plan.model import Plan
+    from ..plan.model.plan import Plan
 
 __all__ = ["LARGEST", "Cluster", "JobFile", "JobId", "Json", "SpecFile", "plan_of", "usable_plan_of"]
 

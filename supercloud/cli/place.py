@@ -14,8 +14,8 @@ from .options import JobFile, Json
 from .output import note, result, result_json
 
 if TYPE_CHECKING:
-    from ..jobs.fleet import Cluster, Fleet
-    from ..jobs.placement import Placement
+    from ..jobs.fleet.state import Cluster, Fleet
+    from ..jobs.placement.place import Placement
     from ..spec import JobSpec
 
 __all__ = ["Live", "On", "place", "where_of"]
@@ -38,8 +38,8 @@ def place(
     """Say where a job would go: pool, nodes, what must be near what. Exit code 2 where nothing can have it."""
     from ..jobs import Placement
     from ..jobs import place as decide
-    from ..jobs.fleet import Fleet
-    from ..jobs.support import check
+    from ..jobs.fleet.state import Fleet
+    from ..jobs.job_rules import check
     from ..spec.loader import load_job
 
     asked = load_job(job).model
@@ -83,9 +83,9 @@ def _note_awaited(job: JobSpec) -> None:
 def where_of(on: Path, live: bool) -> Cluster | Fleet:
     """The cluster or the fleet of a file, as planned or as its engines see it."""
     from ..errors import InputError
-    from ..jobs.database import state_folder
-    from ..jobs.engine import open_engine
-    from ..jobs.fleet import fleet_of
+    from ..jobs.engines.base import open_engine
+    from ..jobs.fleet.state import fleet_of
+    from ..jobs.store.database import state_folder
 
     fleet = fleet_of(on, (lambda connection: open_engine(connection, state_folder())) if live else None)
     if live and not any(cluster.member.connect for cluster in fleet.clusters):

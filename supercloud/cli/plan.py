@@ -11,7 +11,7 @@ from .options import Json, SpecFile, plan_of
 from .output import columns, findings, note, plain_json, result
 
 if TYPE_CHECKING:
-    from ..plan.model import Plan
+    from ..plan.model.plan import Plan
 
 EPILOG = "Example: supercloud plan cluster.yaml · next: supercloud render cluster.yaml"
 
@@ -20,11 +20,11 @@ def plan(spec: SpecFile, as_json: Json = False) -> None:
     """Show what a spec becomes: machines, fabrics, storage, power, and everything that is wrong with it."""
     decided = plan_of(spec)
     if as_json:
-        from ..plan.document import document
+        from ..plan.publish.document import document
 
         typer.echo(plain_json(document(decided).model_dump_json(indent=1)))
     else:
-        from ..plan.summary import rows
+        from ..plan.publish.summary import rows
 
         for line in columns(rows(decided)):
             result(line)
@@ -46,7 +46,7 @@ def _next(name: str, spec: str, decided: Plan) -> None:
         file = spec if Path("Pulumi.yaml").exists() else Path(spec).resolve()
         note(f"{said} · next, in the folder of Pulumi.yaml: pulumi config set supercloud:specFile {file} && pulumi up")
         return
-    from ..plan.open_points import describe_open
+    from ..plan.publish.open_points import describe_open
 
     complete = not decided.findings and not describe_open(decided)
     said = "no problems found" if complete else "nothing that forbids rendering"

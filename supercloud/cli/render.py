@@ -13,7 +13,7 @@ from .options import Json, plan_of
 from .output import note, result, result_json
 
 if TYPE_CHECKING:
-    from ..plan.model import Plan
+    from ..plan.model.plan import Plan
     from ..primitives.bundle import Bundle
 
 # More files than this are not listed one by one.

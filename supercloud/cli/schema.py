@@ -20,7 +20,7 @@ def schema(
     from ..spec.schema import schema_of, schema_text
 
     if document == "plan":
-        from ..plan.document import plan_schema
+        from ..plan.publish.document import plan_schema
 
         typer.echo(plain_json(schema_text(plan_schema())), nl=False)
     else:

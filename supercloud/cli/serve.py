@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from threading import Event
 
     from ..jobs.broker.loop import Reporter
-    from ..jobs.store import Store
+    from ..jobs.store.store import Store
 
 EPILOG = "Example: supercloud serve fleet.yaml · next: supercloud submit job.yaml --on fleet.yaml"
 
@@ -44,7 +44,7 @@ def serve(
     from ..jobs.broker import loop
     from ..jobs.broker.lock import lock
     from ..jobs.broker.serve import Broker
-    from ..jobs.fleet import Fleet
+    from ..jobs.fleet.state import Fleet
     from .place import where_of
     from .submit import connection_of, fleet_of_one
 
@@ -79,8 +79,8 @@ def _opened(reporter: Reporter, ended: Event, every: float | None) -> Store | No
 
     None where the end was asked for before. ``every`` is the pause in seconds; None does not wait for space.
     """
-    from ..jobs.database import StoreLocked, state_folder
-    from ..jobs.store import Store
+    from ..jobs.store.database import StoreLocked, state_folder
+    from ..jobs.store.store import Store
 
     while not ended.is_set():
         try:
@@ -104,7 +104,7 @@ def _print_unit(name: str, on: Path, options: dict[str, str]) -> None:
     import sys
 
     from ..jobs.broker.unit import environment_of, unit
-    from ..jobs.database import state_folder
+    from ..jobs.store.database import state_folder
 
     words = [word for pair in options.items() for word in pair]
     passed_on, secret = environment_of(os.environ)

@@ -36,9 +36,9 @@ def store(
     import time
 
     from ..errors import InputError
-    from ..jobs import upkeep
-    from ..jobs.database import state_folder
-    from ..jobs.store import default_store
+    from ..jobs.store import maintenance as upkeep
+    from ..jobs.store.database import state_folder
+    from ..jobs.store.store import default_store
 
     if (file is None) != (action in (Action.CHECK, Action.PRUNE)):
         raise InputError(f"supercloud store {action} " + ("takes no file" if file else "needs the name of a file"))

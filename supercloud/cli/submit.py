@@ -11,7 +11,7 @@ from .options import JobFile, Json
 from .output import note, result, result_json, said_even_if_lost
 
 if TYPE_CHECKING:
-    from ..jobs.fleet import Cluster, Fleet
+    from ..jobs.fleet.state import Cluster, Fleet
     from ..spec.fleet import Connection
 
 EPILOG = "Example: supercloud submit job.yaml --on cluster.yaml --via ssh:login.example.com · next: supercloud wait 1"
@@ -47,7 +47,7 @@ def submit(
     """Place a job, record it, and hand it to an engine; one for a fleet waits for its broker. Prints its number."""
     from ..errors import InputError
     from ..jobs import api
-    from ..jobs.fleet import Fleet
+    from ..jobs.fleet.state import Fleet
     from ..spec.loader import load_job
     from .place import where_of
 
@@ -82,8 +82,8 @@ def connection_of(where: Cluster | Fleet, engine: str | None, via: str | None) -
     from pydantic import ValidationError
 
     from ..errors import InputError
-    from ..jobs.fleet import Fleet
-    from ..jobs.reach import check_options
+    from ..jobs.fleet.connections import check_options
+    from ..jobs.fleet.state import Fleet
     from ..spec.fleet import Connection
     from ..spec.problems import findings_of
 
@@ -98,7 +98,7 @@ def connection_of(where: Cluster | Fleet, engine: str | None, via: str | None) -
         return Connection(engine="local")
     try:
         if via and via.startswith("stack:"):
-            from ..jobs.stacks import reached
+            from ..jobs.fleet.stack_outputs import reached
 
             stack = via.removeprefix("stack:")
             # an engine that nobody named is left out: only then the stack's outputs say it
@@ -122,7 +122,7 @@ def connection_of(where: Cluster | Fleet, engine: str | None, via: str | None) -
 def _check_engine(name: str | None) -> None:
     """Refuse what is no engine for users; empty means that another place says it."""
     from ..errors import UnknownName
-    from ..jobs.engine import engine_names
+    from ..jobs.engines.base import engine_names
 
     if name and name not in (known := engine_names()):
         raise UnknownName("engine", name, known)
@@ -140,8 +140,8 @@ def fleet_of_one(cluster: Cluster, connection: Connection) -> Fleet:
     from dataclasses import replace
 
     from ..jobs.api import name_address
-    from ..jobs.database import state_folder
-    from ..jobs.fleet import Fleet
+    from ..jobs.fleet.state import Fleet
+    from ..jobs.store.database import state_folder
     from ..spec.fleet import FleetSpec
 
     name_address(connection, state_folder())

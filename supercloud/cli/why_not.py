@@ -13,7 +13,7 @@ from .output import columns, note, result, result_json
 from .place import Live, On, where_of
 
 if TYPE_CHECKING:
-    from ..jobs.placement import Placement
+    from ..jobs.placement.place import Placement
 
 EPILOG = "Example: supercloud why-not job.yaml --on cluster.yaml · next: supercloud place job.yaml --on cluster.yaml"
 
@@ -32,7 +32,7 @@ def why_not(
     """
     from ..jobs import Placement
     from ..jobs import why_not as ask
-    from ..jobs.support import check
+    from ..jobs.job_rules import check
     from ..spec.loader import load_job
 
     asked = load_job(job).model

@@ -17,14 +17,11 @@ if TYPE_CHECKING:
     from .api import jobs as jobs
     from .api import submit as submit
     from .api import wait as wait
-    from .fencing import Fenced as Fenced
-    from .functions import Executor as Executor
-    from .placement import Placement as Placement
-    from .placement import Refusal as Refusal
-    from .placement import place as place
-    from .placement import why_not as why_not
-    from .states import State as State
-    from .store import Store as Store
+    from .executor import Executor
+    from .placement.place import Placement, Refusal, place, why_not
+    from .runtime.fencing import Fenced
+    from .store.states import State
+    from .store.store import Store
 
 # Imported on first use: the agent of the local engine starts in this package and must start fast.
 _HOME = {

@@ -18,31 +18,31 @@ from typing import Any
 
 from ..catalog import Catalog
 from ..errors import EngineError, Finding, InputError, SpecError, StoreError, nearest
-from ..plan.model import Plan
+from ..plan.model.plan import Plan
 from ..spec import JobSpec
 from ..spec.fleet import Connection
 from ..spec.tenant import Limits
-from . import support
+from . import job_rules as support
 from .arguments import check_job_and_place
-from .database import state_folder, without_advice
-from .engine import ChecksReach, Depends, Engine, Finds, TakesTokens, Unsure, open_engine
-from .epochs import launch_of
-from .fleet import Fleet
+from .engines.base import ChecksReach, Depends, Engine, Finds, TakesTokens, Unsure, open_engine
+from .engines.identity import digests_of, explain_other
+from .engines.submission import Submission
+from .fleet.connections import check_options
+from .fleet.stack_outputs import reached
+from .fleet.state import Fleet
 from .futures import as_completed, wait
-from .handle import Job
-from .identity import digests_of, explain_other
-from .money import promise
-from .placement import Placement, place
-from .power import watts
-from .reach import check_options
+from .job import Job
+from .placement.energy import watts
+from .placement.place import Placement, place
+from .placement.steps.cost import promise
 from .reconcile import hand_over, in_hand, reconcile
-from .records import JobRecord
-from .remote import READING
-from .spending import spent
-from .stacks import reached
-from .states import State
-from .store import Store, default_store, has_store
-from .submission import Submission
+from .runtime.epochs import launch_of
+from .runtime.remote_call import READING
+from .store.database import state_folder, without_advice
+from .store.records import JobRecord
+from .store.spending import spent
+from .store.states import State
+from .store.store import Store, default_store, has_store
 
 __all__ = ["Job", "as_completed", "check_after", "default_store", "get", "jobs", "name_address", "open_engine",
            "prepare", "reconcile", "submit", "wait"]  # fmt: skip

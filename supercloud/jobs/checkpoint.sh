@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checkpoints that an old copy of a job cannot spoil. Part of supercloud; the same rules in Python: supercloud.jobs.fencing.
+# Checkpoints that an old copy of a job cannot spoil. Part of supercloud; the same rules in Python: supercloud.jobs.runtime.fencing.
 #
 #   "$SUPERCLOUD_COMMIT" latest             print the checkpoint to go on from, if there is one
 #   "$SUPERCLOUD_COMMIT" commit NAME PATH   PATH, a file or folder, becomes checkpoint NAME

@@ -8,11 +8,11 @@ from typing import Literal, NamedTuple
 
 from ..errors import EngineError, StoreError
 from ..spec.fleet import Connection
-from .database import StoreLocked
-from .engine import open_engine
-from .handle import PATIENCE, Job, warn_once, warn_unwritable
+from .engines.base import open_engine
+from .job import PATIENCE, Job, warn_once, warn_unwritable
 from .reconcile import reconcile
-from .states import State
+from .store.database import StoreLocked
+from .store.states import State
 
 __all__ = ["DoneAndNotDone", "as_completed", "wait"]
 

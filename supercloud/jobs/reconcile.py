@@ -9,13 +9,13 @@ from dataclasses import replace
 
 from ..errors import EngineError, InputError, StoreError, SupercloudError
 from ..spec.fleet import Connection
-from .engine import Engine, Finds, FindsCopies, SeesSubmissions, TakesLate, Unsure, defect_of, open_engine
-from .identity import digests_of
-from .leases import has_run_out, renewed, seconds_left
-from .processes import ProcessId
-from .states import State
-from .store import JobRecord, Store
-from .submission import Status, Submission, digest_of_spec
+from .engines.base import Engine, Finds, FindsCopies, SeesSubmissions, TakesLate, Unsure, defect_of, open_engine
+from .engines.identity import digests_of
+from .engines.submission import Status, Submission, digest_of_spec
+from .store.leases import has_run_out, renewed, seconds_left
+from .store.processes import ProcessId
+from .store.states import State
+from .store.store import JobRecord, Store
 
 __all__ = ["copies_of", "hand_over", "in_hand", "reconcile"]
 

@@ -11,21 +11,21 @@ from ..catalog.kubernetes_parts import XidCatalog
 from ..errors import check_type
 from ..spec import ClusterSpec, SlurmScheduler
 from ..spec.loader import Loaded
+from .build.cloud.place import region_place
+from .build.cloud.site import cloud_of
+from .build.fabric.tenant_hosts import find_pool_tenants
+from .build.facility.layout import layout_of
+from .build.kubernetes.releases import with_kubernetes
+from .build.localities import localities_of
+from .build.network.networks import networks_of
+from .build.physical import physical_of
+from .build.pools import network_and_pools
+from .build.problems import Problems
+from .build.scheduling import scheduler_of, tenants_of
+from .build.service_hosts import with_service_hosts
+from .build.storage.products import storage_of
 from .checks import run_checks
-from .cloud.place import region_place
-from .cloud.site import cloud_of
-from .fabric.tenant_hosts import find_pool_tenants
-from .facility.layout import layout_of
-from .kubernetes.releases import with_kubernetes
-from .localities import localities_of
-from .model import Plan, SitePlan
-from .network.networks import networks_of
-from .physical import physical_of
-from .pools import network_and_pools
-from .problems import Problems
-from .scheduling import scheduler_of, tenants_of
-from .service_hosts import with_service_hosts
-from .storage.products import storage_of
+from .model.plan import Plan, SitePlan
 
 __all__ = ["decide", "resolve"]
 

@@ -11,8 +11,8 @@ from importlib import import_module
 from typing import cast
 
 from ..errors import InputError, UnknownName, check_type
-from ..plan.fabric.roles import is_routed
-from ..plan.model import Plan
+from ..plan.build.fabric.roles import is_routed
+from ..plan.model.plan import Plan
 from ..primitives.bundle import Bundle
 
 __all__ = ["TARGETS", "render", "targets_for"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ..plan.fabric.partitions import find_manager_node, manager_hosts
-from ..plan.fabric.roles import is_routed
-from ..plan.model import FabricPlan, HostPlan, Plan, PoolPlan
-from ..plan.network.address_servers import address_servers
-from ..plan.network.bonds import bond_groups
-from ..plan.storage.clients import client_pools, has_service_hosts
+from ..plan.build.fabric.partitions import find_manager_node, manager_hosts
+from ..plan.build.fabric.roles import is_routed
+from ..plan.build.network.address_servers import address_servers
+from ..plan.build.network.bonds import bond_groups
+from ..plan.build.storage.clients import client_pools, has_service_hosts
+from ..plan.model.plan import FabricPlan, HostPlan, Plan, PoolPlan
 from ..primitives.bundle import Bundle
 from ..primitives.templates import fill
 from . import targets_for

@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from supercloud.plan.build.facility.facility import facility_of
+from supercloud.plan.build.facility.layout import layout_of
+from supercloud.plan.build.problems import Problems
 from supercloud.plan.checks import cooling, power, racks
-from supercloud.plan.document import document
-from supercloud.plan.facility.facility import facility_of
-from supercloud.plan.facility.layout import layout_of
-from supercloud.plan.model import Plan
-from supercloud.plan.problems import Problems
+from supercloud.plan.model.plan import Plan
+from supercloud.plan.publish.document import document
 from supercloud.plan.resolve import catalog_for, resolve
 from supercloud.spec.loader import loads
 from supercloud.targets import render

@@ -42,7 +42,7 @@ def rows() -> list[tuple[str, str, str, str]]:
 def submit_rate(folder: Path) -> float:
     """Jobs a second, each recorded on the disk and in the queue of this machine when ``submit`` returns."""
     from supercloud.jobs import api
-    from supercloud.jobs.store import Store
+    from supercloud.jobs.store.store import Store
     from supercloud.plan.resolve import resolve
     from supercloud.spec import JobSpec
     from supercloud.spec.loader import loads
@@ -63,11 +63,11 @@ def submit_rate(folder: Path) -> float:
 
 def look(folder: Path) -> tuple[int, float]:
     """Engine calls and seconds of one reconciliation of many live jobs, each of which has news."""
-    from supercloud.jobs.engine import open_engine
+    from supercloud.jobs.engines.base import open_engine
+    from supercloud.jobs.engines.submission import Status
     from supercloud.jobs.reconcile import reconcile
-    from supercloud.jobs.states import State
-    from supercloud.jobs.store import Store
-    from supercloud.jobs.submission import Status
+    from supercloud.jobs.store.states import State
+    from supercloud.jobs.store.store import Store
     from supercloud.spec.fleet import Connection
 
     with Store(folder) as store:
@@ -89,7 +89,7 @@ def look(folder: Path) -> tuple[int, float]:
 
 def million(folder: Path) -> dict[str, float]:
     """Seconds of the whole command, the best of three, for a store of a million jobs of which a hundred live."""
-    from supercloud.jobs.store import Store
+    from supercloud.jobs.store.store import Store
 
     with Store(folder) as store:
         fill(store, STORED - 100, "COMPLETED")
@@ -109,7 +109,7 @@ def million(folder: Path) -> dict[str, float]:
 
 def fill(store: object, count: int, state: str, first: int = 0) -> None:
     """Rows as submissions leave them, written at once."""
-    from supercloud.jobs.store import Store
+    from supercloud.jobs.store.store import Store
 
     assert isinstance(store, Store)
     row = ("job", '{"name":"job","command":["true"],"accelerators":{"count":8}}',

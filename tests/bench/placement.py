@@ -16,8 +16,8 @@ from typing import Any
 import openb
 
 from supercloud.catalog import Catalog
-from supercloud.jobs.fleet import Cluster, NodeState
-from supercloud.jobs.placement import place
+from supercloud.jobs.fleet.state import Cluster, NodeState
+from supercloud.jobs.placement.place import place
 from supercloud.plan.resolve import resolve
 from supercloud.spec import JobSpec
 from supercloud.spec.loader import loads

@@ -15,7 +15,8 @@ from samples import ROOT
 from supercloud.catalog.reader import OVERLAY_VARIABLE
 from supercloud.cli import VERBS, app, main
 from supercloud.cli.commands import _VERBS
-from supercloud.jobs import secrets, web
+from supercloud.jobs.engines import http as web
+from supercloud.jobs.engines import secrets
 from supercloud.jobs.engines.slurm import tokens
 
 

@@ -10,8 +10,8 @@ import pytest
 from supercloud.catalog import Catalog
 from supercloud.cli.init import list_ways, write_smallest_without_errors
 from supercloud.errors import InputError
-from supercloud.plan.cabling.unknown import count_unknown_links
-from supercloud.plan.network.adapter_qos import find_adapter_qos
+from supercloud.plan.build.cabling.unknown import count_unknown_links
+from supercloud.plan.build.network.adapter_qos import find_adapter_qos
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import loads
 

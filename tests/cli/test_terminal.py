@@ -12,9 +12,9 @@ import pytest
 
 from supercloud.cli import output
 from supercloud.errors import Finding, InputError, WorkError
-from supercloud.jobs.states import State
-from supercloud.jobs.store import Store
-from supercloud.jobs.submission import Status
+from supercloud.jobs.engines.submission import Status
+from supercloud.jobs.store.states import State
+from supercloud.jobs.store.store import Store
 
 EVIL = "a\x1b]0;title\x07\x1b[2J\r\x9b1mb\x7f\u202ec\x08"
 OBEYED = [sign for sign in EVIL if not sign.isalnum() and sign not in "]0;[2"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from supercloud.catalog.reader import KINDS
-from supercloud.jobs.store import Store
+from supercloud.jobs.store.store import Store
 
 Cli = Callable[..., tuple[int, str, str]]
 

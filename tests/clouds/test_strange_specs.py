@@ -14,7 +14,7 @@ from offline.recorder import record
 from programs import HERE, cluster, document, started
 
 import supercloud as sc
-from supercloud.plan.kubernetes.labels import pool_labels, taints_of
+from supercloud.plan.build.kubernetes.labels import pool_labels, taints_of
 
 # a generated SDK warns of each deprecated class when its module is loaded, used or not
 pytestmark = pytest.mark.filterwarnings("ignore:.* has been deprecated in favor of:DeprecationWarning")

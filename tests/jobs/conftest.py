@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from jobs.waiting import end_everything
 
-from supercloud.jobs.engine import open_engine
+from supercloud.jobs.engines.base import open_engine
 from supercloud.jobs.engines.fake import FakeEngine
-from supercloud.jobs.store import Store
-from supercloud.plan.model import Plan
+from supercloud.jobs.store.store import Store
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection

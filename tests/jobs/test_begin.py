@@ -11,9 +11,9 @@ import pytest
 from jobs.test_objective import plan_of
 
 from supercloud.jobs import api
-from supercloud.jobs.placement import Placement, place, why_not
-from supercloud.jobs.states import State
-from supercloud.jobs.store import Store
+from supercloud.jobs.placement.place import Placement, place, why_not
+from supercloud.jobs.store.states import State
+from supercloud.jobs.store.store import Store
 from supercloud.spec import JobSpec
 
 Make = Callable[..., JobSpec]
@@ -54,7 +54,7 @@ def test_this_machine_waits_for_it(job: Make, store: Store) -> None:
 
 
 def test_a_snapshot_is_as_of_when_it_was_taken(job: Make) -> None:
-    from supercloud.jobs.fleet import Cluster, NodeState
+    from supercloud.jobs.fleet.state import Cluster, NodeState
 
     plan = plan_of("a", nodes=1)
     seen = Cluster.of_plan(plan).seen([NodeState("train-0001", "up", 8, 5_000.0)], 1_000.0)

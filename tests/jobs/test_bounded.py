@@ -17,9 +17,10 @@ import pytest
 import urllib3
 
 from supercloud.errors import EngineError
-from supercloud.jobs import bounded, web
-from supercloud.jobs.bounded import Limits
-from supercloud.jobs.engine import Unsure
+from supercloud.jobs.engines import bounded_io as bounded
+from supercloud.jobs.engines import http as web
+from supercloud.jobs.engines.base import Unsure
+from supercloud.jobs.engines.bounded_io import Limits
 from supercloud.jobs.engines.kubernetes import connection
 
 SMALL = Limits(10_000_000, 600)

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from supercloud.catalog import Catalog
-from supercloud.jobs.cures import changed
-from supercloud.jobs.fleet import Cluster, NodeState, Waiting
-from supercloud.jobs.placement import Placement, place, why_not
-from supercloud.plan.model import Plan
+from supercloud.jobs.fleet.state import Cluster, NodeState, Waiting
+from supercloud.jobs.placement.place import Placement, place, why_not
+from supercloud.jobs.placement.suggestions import changed
+from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 
 CATALOG = Catalog.default()

@@ -7,7 +7,7 @@ import pytest
 
 from supercloud.catalog import Catalog
 from supercloud.catalog.reliability import FailureRate
-from supercloud.jobs.checkpointing import (
+from supercloud.jobs.placement.checkpointing import (
     daly,
     effective_time,
     failure_time,
@@ -17,8 +17,8 @@ from supercloud.jobs.checkpointing import (
     write_seconds,
     young,
 )
-from supercloud.jobs.placement import Placement, place
-from supercloud.plan.model import Plan
+from supercloud.jobs.placement.place import Placement, place
+from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 
 CATALOG = Catalog.default()

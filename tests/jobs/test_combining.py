@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from supercloud.jobs.combining import combined
-from supercloud.jobs.states import State
-from supercloud.jobs.submission import Status
+from supercloud.jobs.engines.array_status import combined
+from supercloud.jobs.engines.submission import Status
+from supercloud.jobs.store.states import State
 
 C, F, R, Q = (Status(state) for state in (State.COMPLETED, State.FAILED, State.RUNNING, State.QUEUED))
 

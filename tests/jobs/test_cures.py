@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from supercloud.catalog import Catalog
-from supercloud.jobs.cures import changed
-from supercloud.jobs.fleet import Cluster, Fleet, NodeState
-from supercloud.jobs.placement import Placement, Refusal, place, why_not
-from supercloud.plan.model import Plan
+from supercloud.jobs.fleet.state import Cluster, Fleet, NodeState
+from supercloud.jobs.placement.place import Placement, Refusal, place, why_not
+from supercloud.jobs.placement.suggestions import changed
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec import FleetSpec, JobSpec
 from supercloud.spec.fleet import Member

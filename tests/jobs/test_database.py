@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from supercloud.errors import StoreError
-from supercloud.jobs import database
-from supercloud.jobs.database import Database, state_folder
-from supercloud.jobs.engine import open_engine
+from supercloud.jobs.engines.base import open_engine
 from supercloud.jobs.engines.local.engine import LocalEngine
+from supercloud.jobs.store import database
+from supercloud.jobs.store.database import Database, state_folder
 from supercloud.spec.fleet import Connection
 
 TABLE = ("CREATE TABLE things (name TEXT)",)

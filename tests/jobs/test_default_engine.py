@@ -14,8 +14,8 @@ from jobs.waiting import end_everything
 
 from supercloud.errors import EngineError, InputError
 from supercloud.jobs import Executor, api
-from supercloud.jobs.store import Store
-from supercloud.plan.model import Plan
+from supercloud.jobs.store.store import Store
+from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 
 KINDS = {"slurm": "{kind: slurm, version: '22.05'}", "kubernetes": "{kind: kubernetes, version: '1.35'}"}

@@ -7,8 +7,8 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from supercloud.jobs.domains import Domain, Domains, Spread, domains_of, spread
-from supercloud.plan.model import Plan
+from supercloud.jobs.fleet.domains import Domain, Domains, Spread, domains_of, spread
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import loads
 

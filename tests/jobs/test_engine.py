@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from supercloud.errors import UnknownName
-from supercloud.jobs import engine, engines
-from supercloud.jobs.engine import ENGINES, open_engine
+from supercloud.jobs import engines
+from supercloud.jobs.engines import base as engine
+from supercloud.jobs.engines.base import ENGINES, open_engine
 from supercloud.jobs.engines.fake import FakeEngine
 from supercloud.spec.fleet import Connection
 

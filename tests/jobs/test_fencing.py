@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from supercloud.errors import InputError
-from supercloud.jobs import fencing, helper
-from supercloud.jobs.fencing import Fenced
+from supercloud.jobs.runtime import checkpoint_helper as helper
+from supercloud.jobs.runtime import fencing
+from supercloud.jobs.runtime.fencing import Fenced
 
 TOOL = Path(helper.__file__).with_name("checkpoint.sh")
 SHELLCHECK = Path(sysconfig.get_path("scripts")) / "shellcheck"

@@ -9,9 +9,9 @@ from samples import EXAMPLES
 
 from supercloud.catalog import Catalog
 from supercloud.errors import EngineError, InputError, SpecError, UnusableEngine
-from supercloud.jobs.fleet import Cluster, NodeState, Sees, SeesQueue, Waiting, Watch, fleet_of
-from supercloud.jobs.placement import Placement, Refusal, place, why_not
-from supercloud.plan.model import Plan
+from supercloud.jobs.fleet.state import Cluster, NodeState, Sees, SeesQueue, Waiting, Watch, fleet_of
+from supercloud.jobs.placement.place import Placement, Refusal, place, why_not
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec import JobSpec
 from supercloud.spec.loader import loads

@@ -14,9 +14,9 @@ from jobs import called
 import supercloud
 from supercloud.errors import InputError, JobFailed
 from supercloud.jobs import api
-from supercloud.jobs.functions import Executor, RemoteTraceback
-from supercloud.jobs.store import Store
-from supercloud.plan.model import Plan
+from supercloud.jobs.executor import Executor, RemoteTraceback
+from supercloud.jobs.store.store import Store
+from supercloud.plan.model.plan import Plan
 
 
 @pytest.fixture

@@ -9,15 +9,16 @@ from typing import Any
 import pytest
 
 from supercloud.errors import EngineError, JobFailed, StoreError
-from supercloud.jobs import api, database
+from supercloud.jobs import api
 from supercloud.jobs import futures as futures_module
 from supercloud.jobs.engines.fake import FakeEngine
+from supercloud.jobs.engines.submission import Status
 from supercloud.jobs.futures import as_completed, wait
 from supercloud.jobs.reconcile import reconcile
-from supercloud.jobs.states import State
-from supercloud.jobs.store import Store
-from supercloud.jobs.submission import Status
-from supercloud.plan.model import Plan
+from supercloud.jobs.store import database
+from supercloud.jobs.store.states import State
+from supercloud.jobs.store.store import Store
+from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 
 Make = Callable[..., JobSpec]

@@ -12,11 +12,11 @@ from pathlib import Path
 from jobs.waiting import eventually, stop_agent
 
 from supercloud.jobs import api
-from supercloud.jobs.placement import place
+from supercloud.jobs.placement.place import place
 from supercloud.jobs.reconcile import reconcile
-from supercloud.jobs.states import State
-from supercloud.jobs.store import Store
-from supercloud.plan.model import Plan
+from supercloud.jobs.store.states import State
+from supercloud.jobs.store.store import Store
+from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 
 TRIALS = 60

@@ -13,11 +13,11 @@ from pathlib import Path
 from jobs.waiting import end_everything, eventually, stop_agent
 
 from supercloud.jobs import api
-from supercloud.jobs.processes import marked
 from supercloud.jobs.reconcile import reconcile
-from supercloud.jobs.states import State
-from supercloud.jobs.store import Store
-from supercloud.plan.model import Plan
+from supercloud.jobs.store.processes import marked
+from supercloud.jobs.store.states import State
+from supercloud.jobs.store.store import Store
+from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 
 JOBS, KILLS, ENOUGH = 120, 120, 20

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from supercloud.errors import EngineError
 from supercloud.jobs import api
-from supercloud.jobs.placement import Placement, Refusal, place, why_not
-from supercloud.plan.model import Plan
+from supercloud.jobs.placement.place import Placement, Refusal, place, why_not
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec import JobSpec
 from supercloud.spec.loader import loads

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from supercloud.jobs.memory import activation_factors, memory_of, state_bytes, what_fits
+from supercloud.jobs.placement.memory import activation_factors, memory_of, state_bytes, what_fits
 from supercloud.primitives.quantity import Size
 from supercloud.spec.job import Parallelism
 from supercloud.spec.training import ModelShape

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from supercloud.catalog import Catalog
-from supercloud.jobs.fleet import Cluster, Fleet, NodeState
-from supercloud.jobs.objective import Terms, carbon_of, scores
-from supercloud.jobs.placement import Placement, Refusal, place, why_not
-from supercloud.plan.facility.hall import EnergyPlan
-from supercloud.plan.model import Plan
+from supercloud.jobs.fleet.state import Cluster, Fleet, NodeState
+from supercloud.jobs.placement.objective import Terms, carbon_of, scores
+from supercloud.jobs.placement.place import Placement, Refusal, place, why_not
+from supercloud.plan.model.hall import EnergyPlan
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.primitives.quantity import CarbonIntensity
 from supercloud.spec import FleetSpec, JobSpec

@@ -22,9 +22,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from supercloud.catalog import Catalog
-from supercloud.jobs.fleet import Cluster, Fleet, NodeState
-from supercloud.jobs.placement import Placement, place, why_not
-from supercloud.plan.model import Group, Level, Locality, Plan
+from supercloud.jobs.fleet.state import Cluster, Fleet, NodeState
+from supercloud.jobs.placement.place import Placement, place, why_not
+from supercloud.plan.model.plan import Group, Level, Locality, Plan
 from supercloud.plan.resolve import resolve
 from supercloud.primitives.nodes import HostSet
 from supercloud.spec import FleetSpec, JobSpec

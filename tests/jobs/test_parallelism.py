@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from supercloud.catalog import Catalog
-from supercloud.jobs.parallelism import groups_of, near_blocks, spans
-from supercloud.jobs.placement import Placement, Refusal, place, why_not
-from supercloud.plan.model import Plan
+from supercloud.jobs.placement.parallelism import groups_of, near_blocks, spans
+from supercloud.jobs.placement.place import Placement, Refusal, place, why_not
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec import JobSpec
 from supercloud.spec.job import Parallelism

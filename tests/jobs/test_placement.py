@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from supercloud.catalog import Catalog
-from supercloud.jobs.matching import steps_above
-from supercloud.jobs.placement import Placement, Refusal, place, why_not
-from supercloud.plan.model import Group, Level, Locality, Plan
+from supercloud.jobs.placement.place import Placement, Refusal, place, why_not
+from supercloud.jobs.placement.steps.accelerators import steps_above
+from supercloud.plan.model.plan import Group, Level, Locality, Plan
 from supercloud.plan.resolve import resolve
 from supercloud.primitives.nodes import HostSet
 from supercloud.spec import JobSpec

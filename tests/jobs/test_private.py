@@ -11,15 +11,16 @@ import pytest
 from jobs import called
 
 from supercloud.errors import EngineError, StoreError
-from supercloud.jobs import Executor, api, private
+from supercloud.jobs import Executor, api
 from supercloud.jobs.broker.lock import lock
 from supercloud.jobs.engines.local.engine import LocalEngine
 from supercloud.jobs.engines.local.runs import result_of
 from supercloud.jobs.engines.slurm.runner import Here
 from supercloud.jobs.engines.slurm.spool import Shared
-from supercloud.jobs.functions import packed
-from supercloud.jobs.store import Store
-from supercloud.plan.model import Plan
+from supercloud.jobs.executor import packed
+from supercloud.jobs.store import private_files as private
+from supercloud.jobs.store.store import Store
+from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 

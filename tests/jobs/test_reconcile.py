@@ -10,12 +10,12 @@ import pytest
 from supercloud.errors import EngineError
 from supercloud.jobs import api
 from supercloud.jobs import reconcile as reconcile_module
-from supercloud.jobs.engine import Unsure
+from supercloud.jobs.engines.base import Unsure
 from supercloud.jobs.engines.fake import FakeEngine
 from supercloud.jobs.reconcile import reconcile
-from supercloud.jobs.states import State
-from supercloud.jobs.store import Store
-from supercloud.plan.model import Plan
+from supercloud.jobs.store.states import State
+from supercloud.jobs.store.store import Store
+from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 
 Make = Callable[..., JobSpec]

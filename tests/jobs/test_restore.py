@@ -14,16 +14,18 @@ import pytest
 from jobs.broker.fleets import fleet, job
 
 from supercloud.errors import EngineError, InputError, StoreError
-from supercloud.jobs import api, database, upkeep
+from supercloud.jobs import api
 from supercloud.jobs.broker.loop import Reporter
 from supercloud.jobs.broker.serve import Broker
-from supercloud.jobs.engine import Unsure
+from supercloud.jobs.engines.base import Unsure
 from supercloud.jobs.engines.fake import FakeEngine
-from supercloud.jobs.fleet import Fleet
+from supercloud.jobs.fleet.state import Fleet
 from supercloud.jobs.reconcile import reconcile
-from supercloud.jobs.states import State
-from supercloud.jobs.store import Store
-from supercloud.plan.model import Plan
+from supercloud.jobs.store import database
+from supercloud.jobs.store import maintenance as upkeep
+from supercloud.jobs.store.states import State
+from supercloud.jobs.store.store import Store
+from supercloud.plan.model.plan import Plan
 from supercloud.spec.fleet import Connection
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from supercloud.errors import EngineError
-from supercloud.jobs import handle
+from supercloud.jobs import job as handle
 from supercloud.jobs.engines.fake import FakeEngine
-from supercloud.jobs.handle import Job
-from supercloud.jobs.store import Store
+from supercloud.jobs.job import Job
+from supercloud.jobs.store.store import Store
 
 PIECE = 4096
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from supercloud.jobs.fleet import Cluster, Fleet, NodeState
-from supercloud.jobs.placement import Placement, Refusal, why_not
+from supercloud.jobs.fleet.state import Cluster, Fleet, NodeState
+from supercloud.jobs.placement.place import Placement, Refusal, why_not
 from supercloud.plan.resolve import resolve
 from supercloud.spec import FleetSpec, JobSpec
 from supercloud.spec.loader import loads

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from supercloud.catalog import Catalog
-from supercloud.jobs.placement import Placement, Refusal, why_not
+from supercloud.jobs.placement.place import Placement, Refusal, why_not
 from supercloud.plan.resolve import resolve
 from supercloud.spec import JobSpec
 from supercloud.spec.loader import loads

@@ -12,9 +12,9 @@ from samples import EXAMPLES
 from supercloud.cli import main
 from supercloud.errors import EngineError, InputError, SpecError
 from supercloud.jobs import api
-from supercloud.jobs.fleet import fleet_of
-from supercloud.jobs.stacks import reached
-from supercloud.plan.model import Plan
+from supercloud.jobs.fleet.stack_outputs import reached
+from supercloud.jobs.fleet.state import fleet_of
+from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 

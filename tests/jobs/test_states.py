@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supercloud.jobs.states import FINAL, LIVE, State, may_follow
+from supercloud.jobs.store.states import FINAL, LIVE, State, may_follow
 
 
 def test_nothing_follows_an_end() -> None:

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from supercloud.errors import InputError, UnknownName
-from supercloud.jobs.nearness import Nearness
-from supercloud.jobs.placement import Placement
-from supercloud.jobs.states import State
-from supercloud.jobs.store import JobRecord, Store
-from supercloud.jobs.submission import Status
+from supercloud.jobs.engines.submission import Status
+from supercloud.jobs.placement.place import Placement
+from supercloud.jobs.placement.steps.locality import Nearness
+from supercloud.jobs.store.states import State
+from supercloud.jobs.store.store import JobRecord, Store
 
 
 def record(store: Store, key: str = "k", spec: str = "{}") -> tuple[JobRecord, bool]:

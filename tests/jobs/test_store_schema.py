@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from supercloud.errors import StoreError
-from supercloud.jobs.schema import MIGRATIONS
-from supercloud.jobs.spending import begin_of
-from supercloud.jobs.states import LIVE, State
-from supercloud.jobs.store import Store
-from supercloud.jobs.submission import Status
+from supercloud.jobs.engines.submission import Status
+from supercloud.jobs.store.schema import MIGRATIONS
+from supercloud.jobs.store.spending import begin_of
+from supercloud.jobs.store.states import LIVE, State
+from supercloud.jobs.store.store import Store
 
 
 def first_version(folder: Path) -> Path:
@@ -48,7 +48,7 @@ def test_jobs_of_the_first_version_are_all_there(tmp_path: Path) -> None:
 
 def test_an_old_supercloud_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Store(tmp_path).close()
-    monkeypatch.setattr("supercloud.jobs.store.MIGRATIONS", MIGRATIONS[:1])
+    monkeypatch.setattr("supercloud.jobs.store.store.MIGRATIONS", MIGRATIONS[:1])
     with pytest.raises(StoreError, match="newer supercloud"):
         Store(tmp_path)
 
@@ -56,7 +56,7 @@ def test_an_old_supercloud_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_migration_that_breaks_off_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = first_version(tmp_path / "old")
     broken = (MIGRATIONS[0], MIGRATIONS[1] + "; CREATE TABLE jobs (a)")
-    monkeypatch.setattr("supercloud.jobs.store.MIGRATIONS", broken)
+    monkeypatch.setattr("supercloud.jobs.store.store.MIGRATIONS", broken)
     with pytest.raises(StoreError):
         Store(folder)
     monkeypatch.undo()

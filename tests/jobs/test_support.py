@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from supercloud.errors import SpecError
-from supercloud.jobs.support import check
+from supercloud.jobs.job_rules import check
 from supercloud.spec import JobSpec
 
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from supercloud.catalog import Catalog
-from supercloud.jobs.placement import Placement, place
-from supercloud.jobs.torus import box_at, box_of
+from supercloud.jobs.placement.place import Placement, place
+from supercloud.jobs.placement.torus import box_at, box_of
 from supercloud.plan.resolve import resolve
 from supercloud.spec import JobSpec
 from supercloud.spec.loader import load

@@ -13,15 +13,15 @@ import pytest
 from jobs.namespaces import Namespaced, are_allowed
 from jobs.waiting import eventually
 
-from supercloud.jobs import database, filesystems, leases
-from supercloud.jobs.database import Database
-from supercloud.jobs.engine import ENGINES
+from supercloud.jobs.engines.base import ENGINES
 from supercloud.jobs.engines.local.runs import Run
-from supercloud.jobs.processes import ProcessId, boot, namespace
+from supercloud.jobs.engines.submission import Status, Submission
 from supercloud.jobs.reconcile import hand_over, in_hand, reconcile
-from supercloud.jobs.states import State
-from supercloud.jobs.store import Store
-from supercloud.jobs.submission import Status, Submission
+from supercloud.jobs.store import database, filesystems, leases
+from supercloud.jobs.store.database import Database
+from supercloud.jobs.store.processes import ProcessId, boot, namespace
+from supercloud.jobs.store.states import State
+from supercloud.jobs.store.store import Store
 from supercloud.spec.fleet import Connection
 
 HAND_OVERS = int(os.environ.get("SUPERCLOUD_TEST_HAND_OVERS", "60"))

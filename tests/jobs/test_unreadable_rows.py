@@ -19,9 +19,9 @@ from supercloud.jobs import api
 from supercloud.jobs.broker.loop import Reporter
 from supercloud.jobs.broker.serve import Broker
 from supercloud.jobs.engines.local.queue import Queue
-from supercloud.jobs.states import State
-from supercloud.jobs.store import Store
-from supercloud.jobs.submission import Submission
+from supercloud.jobs.engines.submission import Submission
+from supercloud.jobs.store.states import State
+from supercloud.jobs.store.store import Store
 
 NEWER = {"spec": '{"name": "j", "command": ["fake"], "quantum": {"qubits": 5}}',
          "placement": '{"cluster": "a", "near": {"orbit": 1}}'}  # fmt: skip

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from supercloud.jobs.processes import marked
+from supercloud.jobs.store.processes import marked
 
 
 def stop_agent(folder: Path, number: int = signal.SIGKILL) -> bool:

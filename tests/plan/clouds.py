@@ -8,8 +8,8 @@ from typing import Any
 import yaml
 
 from supercloud.catalog import Catalog
-from supercloud.plan.cloud.model import CloudPlan
-from supercloud.plan.model import Plan
+from supercloud.plan.model.cloud import CloudPlan
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import loads
 

@@ -9,7 +9,7 @@ from plan.test_resolve import planned
 from samples import ROOT
 
 from supercloud.errors import Finding
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
 

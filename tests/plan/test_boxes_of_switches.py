@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from halls import QM9700, hall
 
-from supercloud.plan.model import Plan
-from supercloud.plan.summary import rows
+from supercloud.plan.model.plan import Plan
+from supercloud.plan.publish.summary import rows
 from supercloud.targets.site.bom.items import items_of
 
 RACK = {"type": "eia-48u"}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from samples import ROOT
 
-from supercloud.plan.cloud.model import CloudPlan, NodeGroup
-from supercloud.plan.model import Plan
+from supercloud.plan.model.cloud import CloudPlan, NodeGroup
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
 

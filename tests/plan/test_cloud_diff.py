@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from plan.clouds import RESERVED, lustre, on_aws, pool, slurm
 
-from supercloud.plan.diff import Change, diff
+from supercloud.plan.publish.diff import Change, diff
 
 BASE: dict[str, Any] = {"storage": [lustre()], "pools": [pool(capacity=[RESERVED, {"kind": "on-demand"}])]}
 

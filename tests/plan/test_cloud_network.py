@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan.clouds import KUBERNETES, cloud, on_aws, pool, slurm
 
-from supercloud.plan.cloud.model import CloudPlan
+from supercloud.plan.model.cloud import CloudPlan
 
 ZONES = [f"us-east-1{letter}" for letter in "abcdef"]
 

@@ -10,10 +10,10 @@ import pytest
 from plan.clouds import BLOCK, FABRICS, KUBERNETES, RESERVED, cloud, lustre, on_aws, pool, slurm
 from samples import EXAMPLES, ROOT
 
-from supercloud.plan.document import document
-from supercloud.plan.kubernetes.quota import node_resources
+from supercloud.plan.build.kubernetes.quota import node_resources
+from supercloud.plan.publish.document import document
+from supercloud.plan.publish.summary import rows
 from supercloud.plan.resolve import resolve
-from supercloud.plan.summary import rows
 from supercloud.spec.loader import load
 from supercloud.targets import render, targets_for
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from plan.test_resolve import planned, train
 
-from supercloud.plan.diff import diff
+from supercloud.plan.publish.diff import diff
 
 
 def impacts(**changes: object) -> dict[str, str]:

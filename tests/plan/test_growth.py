@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from supercloud.plan.diff import Change, diff
-from supercloud.plan.kubernetes.networks import cluster_networks
-from supercloud.plan.model import Plan
+from supercloud.plan.build.kubernetes.networks import cluster_networks
+from supercloud.plan.model.plan import Plan
+from supercloud.plan.publish.diff import Change, diff
 from supercloud.plan.resolve import resolve
 from supercloud.spec import ClusterSpec
 from supercloud.targets import render

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from halls import QM9700, hall, of
 
-from supercloud.plan.document import document
+from supercloud.plan.publish.document import document
 from supercloud.primitives.quantity import CarbonIntensity
 
 DGX = {"type": "eia-48u", "nodes": 4}

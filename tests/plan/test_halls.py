@@ -11,8 +11,8 @@ from halls import QM9700, hall, of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from supercloud.plan.document import document
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
+from supercloud.plan.publish.document import document
 from supercloud.primitives.quantity import Flow, Power
 
 DGX = {"type": "eia-48u", "nodes": 4}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from supercloud.catalog import Catalog
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import loads
 

@@ -16,7 +16,7 @@ from plan.test_networks import networks, problems
 from plan.test_resolve import planned, train
 from samples import EXAMPLES, ROOT
 
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
 from supercloud.targets import render
@@ -187,7 +187,7 @@ def test_every_machine_has_a_port_for_its_management_and_what_is_assumed_is_said
 
 def test_ports_are_those_of_the_adapters_that_speak_the_fabric() -> None:
     """A DGX GB300 has two entries of compute adapters: the same cages, as InfiniBand or as Ethernet."""
-    from supercloud.plan.fabric.roles import adapter_of
+    from supercloud.plan.build.fabric.roles import adapter_of
 
     machine = planned(pools=train("dgx-gb300", 18), fabrics=[COMPUTE | {"switch": "nvidia-q3400-ra"}]).pools[0].machine
     infiniband, roce = (adapter_of(machine, "compute", kind) for kind in ("infiniband", "roce"))

@@ -9,9 +9,9 @@ import pytest
 import yaml
 from plan.test_resolve import planned, train
 
-from supercloud.plan.cabling.ends import switch_names
-from supercloud.plan.model import Plan
-from supercloud.plan.network.model import NetworksPlan, Underlay
+from supercloud.plan.build.cabling.ends import switch_names
+from supercloud.plan.model.network import NetworksPlan, Underlay
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
 from supercloud.targets import render

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from samples import EXAMPLES, ROOT
 
-from supercloud.plan.diff import diff
-from supercloud.plan.document import document
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
+from supercloud.plan.publish.diff import diff
+from supercloud.plan.publish.document import document
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load, loads
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan.test_resolve import planned, train
 
-from supercloud.plan.model import FabricPlan
+from supercloud.plan.model.plan import FabricPlan
 
 ROCE = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}
 SHAPES: list[dict[str, Any]] = [{}, {"shape": "fat-tree"}, {"shape": "clos", "su": 3}]

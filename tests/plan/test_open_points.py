@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from plan.test_resolve import planned
 
-from supercloud.plan.model import Plan
-from supercloud.plan.open_points import describe_open
+from supercloud.plan.model.plan import Plan
+from supercloud.plan.publish.open_points import describe_open
 
 FABRIC = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}
 IN_RACK: dict[str, Any] = {"type": "orv3-48u"}

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from halls import QM9700, hall, of
 
-from supercloud.plan.model import Plan
-from supercloud.plan.summary import rows
+from supercloud.plan.model.plan import Plan
+from supercloud.plan.publish.summary import rows
 
 RACK = {"type": "eia-48u"}
 

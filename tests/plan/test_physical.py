@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from samples import ROOT
 
-from supercloud.plan.cabling.cables import cables_of
-from supercloud.plan.cabling.mixed_optics import mixed_ports
-from supercloud.plan.model import Plan
+from supercloud.plan.build.cabling.cables import cables_of
+from supercloud.plan.build.cabling.mixed_optics import mixed_ports
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.primitives.quantity import Power
 from supercloud.spec.loader import loads

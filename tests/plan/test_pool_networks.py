@@ -9,7 +9,7 @@ from plan.test_resolve import planned
 from plan.test_storage_networks import COMPUTE, IN_BAND, MANAGEMENT
 
 from supercloud.errors import Finding
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 
 TEN = {"name": "b", "machine": "dgx-h200", "nodes": 10}
 

@@ -12,9 +12,9 @@ import yaml
 from plan.test_resolve import planned
 from targets.site.nvue_schema import NVUE, NVUE_BRIDGED
 
-from supercloud.plan.cabling.cables import cables_of
-from supercloud.plan.model import Plan
-from supercloud.plan.summary import rows
+from supercloud.plan.build.cabling.cables import cables_of
+from supercloud.plan.model.plan import Plan
+from supercloud.plan.publish.summary import rows
 from supercloud.targets import render
 
 

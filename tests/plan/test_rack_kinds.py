@@ -9,7 +9,7 @@ from plan.test_resolve import planned, train
 
 from supercloud.catalog import Catalog
 from supercloud.errors import Finding
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 
 
 def hall(machine: str, rack: dict[str, Any], nodes: int = 36, **more: Any) -> Plan:

@@ -9,8 +9,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supercloud.plan.document import document
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
+from supercloud.plan.publish.document import document
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import loads
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from plan.test_resolve import planned, train
 
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 from supercloud.topology import Fabric as Wiring
 
 NDR = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}

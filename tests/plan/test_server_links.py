@@ -12,10 +12,10 @@ import pytest
 import yaml
 from samples import ROOT
 
-from supercloud.plan.document import document
-from supercloud.plan.model import Plan
-from supercloud.plan.network.server_links import ServerEnd, server_ends
-from supercloud.plan.network.service_links import service_links
+from supercloud.plan.build.network.server_links import ServerEnd, server_ends
+from supercloud.plan.build.network.service_links import service_links
+from supercloud.plan.model.plan import Plan
+from supercloud.plan.publish.document import document
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
 from supercloud.targets import render
@@ -89,7 +89,7 @@ def test_every_port_has_a_link_of_its_own_that_nobody_else_has(tmp_path: Path, s
 
 
 def test_cables_and_switches_agree_who_hangs_where(tmp_path: Path) -> None:
-    from supercloud.plan.cabling.cables import cables_of
+    from supercloud.plan.build.cabling.cables import cables_of
 
     plan = planned(tmp_path, fabric=SHAPES["services besides"] | {"os": "frr"})
     table = cables_of(plan, plan.fabrics[0])

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from supercloud.plan.kubernetes.networks import cluster_networks
-from supercloud.plan.model import Plan
+from supercloud.plan.build.kubernetes.networks import cluster_networks
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.primitives.addresses import AddressRun
 from supercloud.primitives.nodes import HostRange

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from plan.test_resolve import planned
 
-from supercloud.plan.cabling.cables import cables_of
-from supercloud.plan.model import Plan
+from supercloud.plan.build.cabling.cables import cables_of
+from supercloud.plan.model.plan import Plan
 from supercloud.targets import render
 
 FABRICS = [

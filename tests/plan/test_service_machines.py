@@ -12,8 +12,8 @@ import yaml
 from plan.test_resolve import planned, train
 
 from supercloud.errors import Finding
-from supercloud.plan.model import Plan
-from supercloud.plan.open_points import describe_open
+from supercloud.plan.model.plan import Plan
+from supercloud.plan.publish.open_points import describe_open
 from supercloud.targets import render
 
 

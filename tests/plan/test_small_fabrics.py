@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan.test_resolve import planned, train
 
-from supercloud.plan.cabling.cables import cables_of
-from supercloud.plan.diff import diff
-from supercloud.plan.model import FabricPlan, Plan
+from supercloud.plan.build.cabling.cables import cables_of
+from supercloud.plan.model.plan import FabricPlan, Plan
+from supercloud.plan.publish.diff import diff
 
 INFINIBAND = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
 ROCE = INFINIBAND | {"kind": "roce", "switch": "nvidia-sn5600"}

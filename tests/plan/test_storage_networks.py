@@ -11,15 +11,15 @@ from plan.test_resolve import planned
 
 from supercloud.catalog import Catalog
 from supercloud.errors import Finding
-from supercloud.jobs.mounted import named_stores
-from supercloud.jobs.placed import Refusal
-from supercloud.jobs.placement import why_not
+from supercloud.jobs.placement.answer import Refusal
+from supercloud.jobs.placement.place import why_not
+from supercloud.jobs.placement.steps.mounts import named_stores
+from supercloud.plan.build.kubernetes.labels import pool_labels
+from supercloud.plan.build.storage.clients import routed_pools
 from supercloud.plan.checks import pool_networks, storage_networks
 from supercloud.plan.checks.rebuild import replan
 from supercloud.plan.checks.storage_networks import storage_in_band, storage_unwired
-from supercloud.plan.kubernetes.labels import pool_labels
-from supercloud.plan.model import Plan
-from supercloud.plan.storage.clients import routed_pools
+from supercloud.plan.model.plan import Plan
 from supercloud.spec import ClusterSpec, JobSpec
 from supercloud.targets import render
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from plan.test_resolve import planned
 
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 
 IN_BAND = {"name": "in-band", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn4600"}
 STORAGE = {"name": "storage", "kind": "roce", "shape": "fat-tree", "switch": "nvidia-sn4600"}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from plan.test_resolve import train
 
 from supercloud.catalog import Catalog
-from supercloud.plan.model import Plan, StoragePlan
+from supercloud.plan.model.plan import Plan, StoragePlan
+from supercloud.plan.model.storage import LustreDesign, ScaleDesign, WekaDesign
 from supercloud.plan.resolve import resolve
-from supercloud.plan.storage.model import LustreDesign, ScaleDesign, WekaDesign
 from supercloud.primitives.quantity import Rate, Size
 from supercloud.spec.loader import loads
 from supercloud.targets import render

@@ -10,7 +10,7 @@ from plan.test_resolve import planned, train
 from samples import EXAMPLES
 
 from supercloud.errors import Finding
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
 

@@ -10,11 +10,11 @@ import pytest
 
 from supercloud.catalog import Catalog
 from supercloud.errors import Finding
-from supercloud.jobs.placed import Placement, Refusal
-from supercloud.jobs.placement import place, why_not
-from supercloud.plan.fabric.partitions import keeps_tenants_apart
-from supercloud.plan.kubernetes.quota import allotments
-from supercloud.plan.model import Plan
+from supercloud.jobs.placement.answer import Placement, Refusal
+from supercloud.jobs.placement.place import place, why_not
+from supercloud.plan.build.fabric.partitions import keeps_tenants_apart
+from supercloud.plan.build.kubernetes.quota import allotments
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec import ClusterSpec, JobSpec
 from supercloud.targets import render

@@ -10,7 +10,7 @@ import pytest
 from plan.test_resolve import planned, train
 
 from supercloud.errors import Finding
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 from supercloud.targets import render
 
 QM9700 = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from halls import QM9700, hall, of
 
-from supercloud.plan.cabling.cables import cables_of
-from supercloud.plan.cabling.unknown import count_unknown_links
+from supercloud.plan.build.cabling.cables import cables_of
+from supercloud.plan.build.cabling.unknown import count_unknown_links
 from supercloud.plan.checks.cabling import cable_unknown
 from supercloud.plan.resolve import catalog_for
 

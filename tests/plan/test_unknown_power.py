@@ -10,8 +10,8 @@ from pathlib import Path
 from halls import QM9700, hall
 from plan.test_resolve import planned, train
 
-from supercloud.plan.document import document
-from supercloud.plan.summary import rows
+from supercloud.plan.publish.document import document
+from supercloud.plan.publish.summary import rows
 from supercloud.targets import render
 from supercloud.targets.report.hall import power, racks
 from supercloud.targets.report.rows import row_plan

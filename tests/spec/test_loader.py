@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from supercloud.errors import SpecError
-from supercloud.jobs.fleet import fleet_of
+from supercloud.jobs.fleet.state import fleet_of
 from supercloud.spec.document import parse_yaml
 from supercloud.spec.loader import load, load_fleet, load_job, loads
 

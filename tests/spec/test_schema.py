@@ -9,7 +9,7 @@ import yaml
 from samples import EXAMPLES, ROOT
 
 from supercloud.errors import SpecError
-from supercloud.plan.document import document, plan_schema
+from supercloud.plan.publish.document import document, plan_schema
 from supercloud.plan.resolve import resolve
 from supercloud.spec import schema as schemas
 from supercloud.spec.loader import load, loads

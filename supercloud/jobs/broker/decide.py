@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...spec import JobSpec
-from ..fleet import SILENT, Cluster, Fleet
-from ..money import promise, with_spent
-from ..placement import Placement, Refusal, place
-from ..records import JobRecord
+from ..fleet.state import SILENT, Cluster, Fleet
+from ..placement.place import Placement, Refusal, place
+from ..placement.steps.cost import promise, with_spent
+from ..store.records import JobRecord
 from .limits import Holdings, over, with_more
 from .room import closed, only, taken
 

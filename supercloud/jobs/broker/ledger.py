@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..placed import Placement
-from ..processes import ProcessId
-from ..records import JobRecord
-from ..states import State
-from ..store import Store
-from ..submission import Status, Submission
+from ..engines.submission import Status, Submission
+from ..placement.answer import Placement
+from ..store.processes import ProcessId
+from ..store.records import JobRecord
+from ..store.states import State
+from ..store.store import Store
 
 __all__ = ["Abandoned", "abandon", "abandoned", "advance", "ask_back", "assign", "explain", "forget"]
 

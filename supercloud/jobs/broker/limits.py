@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ...spec.tenant import Limits
-from ..fleet import Fleet
-from ..placed import Placement
-from ..records import JobRecord
+from ..fleet.state import Fleet
+from ..placement.answer import Placement
+from ..store.records import JobRecord
 
 __all__ = ["Held", "Holdings", "held_by", "over", "with_more"]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ...errors import WorkError
-from ..private import require_own
+from ..store.private_files import require_own
 
 __all__ = ["lock"]
 

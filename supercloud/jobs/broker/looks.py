@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from ...errors import EngineError, SupercloudError
 from ...spec.fleet import Connection
-from ..engine import Finds, open_engine
-from ..fleet import Cluster, Watch
-from ..identity import digests_of
+from ..engines.base import Finds, open_engine
+from ..engines.identity import digests_of
+from ..fleet.state import Cluster, Watch
 from ..reconcile import reconcile
-from ..store import Store
+from ..store.store import Store
 from . import ledger
 
 __all__ = ["Answer", "look_at"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..epochs import engine_key, launch_of
-from ..records import JobRecord
-from ..store import Restored
+from ..runtime.epochs import engine_key, launch_of
+from ..store.records import JobRecord
+from ..store.store import Restored
 
 __all__ = ["Rediscovery"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
-from ..fleet import Cluster, Fleet, PoolState
-from ..placed import Placement
+from ..fleet.state import Cluster, Fleet, PoolState
+from ..placement.answer import Placement
 
 __all__ = ["closed", "only", "taken"]
 

@@ -14,20 +14,20 @@ from ...primitives.quantity import Duration
 from ...spec import JobSpec
 from ...spec.fleet import Connection
 from ..api import open_engine, require_completable
-from ..bounded import LOOK
-from ..engine import Engine, Recalls, Unsure
-from ..epochs import engine_key
-from ..fleet import Cluster, Fleet, Sees, Watch, barred_by
-from ..identity import explain_other
-from ..money import promise
-from ..placement import Placement, place
-from ..power import watts
+from ..engines.base import Engine, Recalls, Unsure
+from ..engines.bounded_io import LOOK
+from ..engines.identity import explain_other
+from ..engines.submission import Status
+from ..fleet.state import Cluster, Fleet, Sees, Watch, barred_by
+from ..placement.energy import watts
+from ..placement.place import Placement, place
+from ..placement.steps.cost import promise
 from ..reconcile import hand_over, in_hand
-from ..records import JobRecord, unreadable
-from ..spending import spent
-from ..states import State
-from ..store import GIVEN_BACK, Store
-from ..submission import Status
+from ..runtime.epochs import engine_key
+from ..store.records import JobRecord, unreadable
+from ..store.spending import spent
+from ..store.states import State
+from ..store.store import GIVEN_BACK, Store
 from . import ledger
 from .decide import GAVE_BACK, Hold, Move, Start, decide, moves
 from .limits import held_by, with_more

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
 from typing import Any
 
-from ..bounded import LOOK
+from ..engines.bounded_io import LOOK
 
 __all__ = ["SideBySide"]
 

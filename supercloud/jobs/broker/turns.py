@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..fleet import Fleet
-from ..placed import Placement
-from ..records import JobRecord
+from ..fleet.state import Fleet
+from ..placement.answer import Placement
+from ..store.records import JobRecord
 
 __all__ = ["in_turn", "shares_of", "used"]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from ..records import JobRecord
-from ..states import FINAL
-from ..store import Store
+from ..store.records import JobRecord
+from ..store.states import FINAL
+from ..store.store import Store
 
 __all__ = ["Usage"]
 

@@ -18,15 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import EngineError
-from ..environment import job_env
-from ..epochs import epoch_before, launch_of
-from ..states import State
-from ..submission import Status, Submission
+from ..runtime.epochs import epoch_before, launch_of
+from ..store.states import State
+from .environment import job_env
+from .submission import Status, Submission
 
 if TYPE_CHECKING:
     from ...spec import JobSpec
     from ...spec.fleet import Connection
-    from ..placed import Placement
+    from ..placement.answer import Placement
 
 __all__ = ["FakeEngine"]
 

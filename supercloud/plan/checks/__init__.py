@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ...catalog import Catalog
 from ...errors import Finding, nearest
-from ..model import Plan, Suppressed
+from ..model.plan import Plan, Suppressed
 from . import (
     adapters,
     bonds,

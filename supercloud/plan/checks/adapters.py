@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ...catalog import Catalog
 from ...errors import Finding
-from ..model import Plan
-from ..network.adapter_qos import adapters_on
+from ..build.network.adapter_qos import adapters_on
+from ..model.plan import Plan
 
 __all__ = ["CHECKS"]
 

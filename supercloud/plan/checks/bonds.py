@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from ...catalog import Catalog
 from ...errors import Finding
-from ..model import Plan
-from ..network.bonds import bond_devices, bond_groups, bond_interface, machine_of
-from ..network.bridges import bridged_fabrics
+from ..build.network.bonds import bond_devices, bond_groups, bond_interface, machine_of
+from ..build.network.bridges import bridged_fabrics
+from ..model.plan import Plan
 
 __all__ = ["CHECKS"]
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from ...catalog import Catalog
 from ...errors import Finding, InputError
-from ..cabling.mixed_optics import mixed_ports
-from ..cabling.parts import Parts
-from ..cabling.unknown import count_unknown_links
-from ..model import FabricPlan, Plan
+from ..build.cabling.mixed_optics import mixed_ports
+from ..build.cabling.parts import Parts
+from ..build.cabling.unknown import count_unknown_links
+from ..model.plan import FabricPlan, Plan
 
 __all__ = ["CHECKS"]
 
@@ -32,9 +32,9 @@ def cable_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue  # that the network it joins is not there is said where it is declared
         import numpy as np
 
-        from ..cabling.cables import cables_of
-        from ..cabling.choice import joining
-        from ..cabling.ends import Spots
+        from ..build.cabling.cables import cables_of
+        from ..build.cabling.choice import joining
+        from ..build.cabling.ends import Spots
 
         spots = spots or Spots(plan)
         try:
@@ -80,7 +80,7 @@ def cable_mixed_optic(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         found = mixed_ports(fabric)
         if not found:
             continue
-        from ..cabling.ends import switch_names
+        from ..build.cabling.ends import switch_names
 
         leaves = switch_names(fabric.name, "leaf", fabric.switches("leaf"))
         for name, ports in found.items():
@@ -116,10 +116,10 @@ def cable_named(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue
         import numpy as np
 
-        from ..cabling.cabled import network_of
-        from ..cabling.cables import cables_of
-        from ..cabling.choice import named_cable
-        from ..cabling.ends import Spots
+        from ..build.cabling.cabled import network_of
+        from ..build.cabling.cables import cables_of
+        from ..build.cabling.choice import named_cable
+        from ..build.cabling.ends import Spots
 
         spots = spots or Spots(plan)
         try:

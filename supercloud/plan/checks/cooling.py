@@ -10,8 +10,8 @@ from ...catalog import Catalog, CoolingMethod, Machine, ThermalClass
 from ...errors import Finding, Level, UnknownName
 from ...facility import class_of, flow_for
 from ...primitives.quantity import Flow, Power
-from ..facility.racking import air_reach, node_power
-from ..model import Plan, RackGroup
+from ..build.facility.racking import air_reach, node_power
+from ..model.plan import Plan, RackGroup
 from .cures import nodes_within
 
 __all__ = ["CHECKS"]

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from ...facility import Circuits
 from ...primitives.quantity import Power, Quantity
-from ..model import Plan, RackGroup
+from ..model.plan import Plan, RackGroup
 
 __all__ = ["circuits_for", "nodes_within", "rack_place"]
 

@@ -11,10 +11,10 @@ from ...errors import Finding
 from ...spec import ClusterSpec
 from ...topology import Fabric as Wiring
 from ...topology.links import NodeLinks
-from ..fabric.roles import adapter_of, assumed_port
-from ..fabric.spine_counts import TIERS_WITH_CORE
-from ..fabric.uplinks import even_uplinks
-from ..model import FabricPlan, Plan
+from ..build.fabric.roles import adapter_of, assumed_port
+from ..build.fabric.spine_counts import TIERS_WITH_CORE
+from ..build.fabric.uplinks import even_uplinks
+from ..model.plan import FabricPlan, Plan
 from .rebuild import rebuild, replan
 
 

@@ -10,10 +10,10 @@ from ...errors import Finding
 from ...primitives.addresses import AddressRun
 from ...primitives.nodes import HostRange
 from ...spec.facility import ServiceMachines
-from ..fabric.roles import adapter_of
-from ..kubernetes.networks import cluster_networks
-from ..model import HostPlan, Plan
-from ..unracked import find_unracked
+from ..build.fabric.roles import adapter_of
+from ..build.facility.unracked import find_unracked
+from ..build.kubernetes.networks import cluster_networks
+from ..model.plan import HostPlan, Plan
 
 __all__ = ["CHECKS"]
 

@@ -9,11 +9,11 @@ from ...catalog import Catalog
 from ...catalog.kubernetes import KubernetesRelease, KueueRelease
 from ...errors import Finding
 from ...spec.scheduler import KubernetesScheduler
-from ..kubernetes.levels import level_names, place_of
-from ..kubernetes.networks import cluster_networks
-from ..kubernetes.quota import CPU, Allotment, allotments, node_resources, pool_capacity
-from ..kubernetes.releases import age
-from ..model import Plan, TenantPlan
+from ..build.kubernetes.levels import level_names, place_of
+from ..build.kubernetes.networks import cluster_networks
+from ..build.kubernetes.quota import CPU, Allotment, allotments, node_resources, pool_capacity
+from ..build.kubernetes.releases import age
+from ..model.plan import Plan, TenantPlan
 from . import kubernetes_nodes
 from .kubernetes_nodes import facts_of, path_of
 

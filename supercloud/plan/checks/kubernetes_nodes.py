@@ -10,12 +10,12 @@ from ...catalog import Catalog
 from ...catalog.kubernetes import KubernetesRelease
 from ...errors import Finding
 from ...spec.scheduler import KubernetesScheduler
-from ..kubernetes.fabrics import adapter_of, pod_blocks, reaches
-from ..kubernetes.model import KubernetesPlan
-from ..kubernetes.names import topology_of
-from ..kubernetes.quota import CPU, MEMORY, node_resources
-from ..kubernetes.releases import age
-from ..model import Plan, PoolPlan
+from ..build.kubernetes.fabrics import adapter_of, pod_blocks, reaches
+from ..build.kubernetes.names import topology_of
+from ..build.kubernetes.quota import CPU, MEMORY, node_resources
+from ..build.kubernetes.releases import age
+from ..model.kubernetes import KubernetesPlan
+from ..model.plan import Plan, PoolPlan
 
 __all__ = ["CHECKS", "facts_of", "path_of"]
 

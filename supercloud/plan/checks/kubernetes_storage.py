@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from ...catalog import Catalog
 from ...errors import Finding
-from ..kubernetes.labels import weka_stores
-from ..model import Plan
-from ..storage.clients import client_pools
+from ..build.kubernetes.labels import weka_stores
+from ..build.storage.clients import client_pools
+from ..model.plan import Plan
 from .kubernetes_nodes import facts_of
 
 __all__ = ["CHECKS"]

@@ -9,12 +9,12 @@ from ...catalog import Catalog, NetworkOs
 from ...errors import Finding
 from ...primitives.addresses import Block
 from ...primitives.nodes import HostRange
-from ..fabric.joins import list_joined
-from ..fabric.roles import is_routed, role_of
-from ..model import FabricPlan, Plan
-from ..network.bridge_needs import bridge_lack
-from ..network.model import block_of
-from ..network.vlans import LAST, own_vlans, vlans_of
+from ..build.fabric.joins import list_joined
+from ..build.fabric.roles import is_routed, role_of
+from ..build.network.bridge_needs import bridge_lack
+from ..build.network.vlans import LAST, own_vlans, vlans_of
+from ..model.network import block_of
+from ..model.plan import FabricPlan, Plan
 
 # Letters of one label of a name (RFC 1035, 2.3.4).
 _LABEL = 63

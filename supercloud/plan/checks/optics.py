@@ -8,9 +8,9 @@ from typing import cast
 from ...catalog import Catalog, Transceiver
 from ...errors import Finding
 from ...primitives.quantity import Rate
-from ..cabling.cabled import network_of
-from ..fabric.roles import adapter_of
-from ..model import FabricPlan, Plan
+from ..build.cabling.cabled import network_of
+from ..build.fabric.roles import adapter_of
+from ..model.plan import FabricPlan, Plan
 
 __all__ = ["CHECKS"]
 

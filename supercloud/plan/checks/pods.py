@@ -9,7 +9,7 @@ from ...catalog import Catalog
 from ...errors import Finding
 from ...spec import Fabric
 from ...topology import Fabric as Wiring
-from ..model import Plan
+from ..model.plan import Plan
 from .rebuild import rebuild
 
 __all__ = ["CHECKS"]

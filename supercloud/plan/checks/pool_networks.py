@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ...catalog import Catalog
 from ...errors import Finding
-from ..fabric.roles import adapter_of
-from ..model import FabricPlan, Plan, PoolPlan
+from ..build.fabric.roles import adapter_of
+from ..model.plan import FabricPlan, Plan, PoolPlan
 from .rebuild import find_working, replan
 
 __all__ = ["CHECKS"]

@@ -9,7 +9,7 @@ from ...catalog import Catalog
 from ...errors import Finding
 from ...facility import SCHEMES, breaker_for, supplies_left
 from ...primitives.quantity import Power
-from ..model import FacilityPlan, Plan, RackGroup
+from ..model.plan import FacilityPlan, Plan, RackGroup
 from .cures import circuits_for, rack_place
 
 __all__ = ["CHECKS"]

@@ -10,8 +10,8 @@ from ...catalog import Catalog, Machine, Rack, Switch
 from ...errors import Finding
 from ...primitives.quantity import Length, Quantity
 from ...spec.facility import Facility
-from ..facility.model import FacilityPlan
-from ..model import Plan, RackGroup, RackPlan
+from ..model.plan import Plan, RackGroup, RackPlan
+from ..model.racks import FacilityPlan
 from .cures import nodes_within, rack_place
 from .rebuild import find_working, replan
 

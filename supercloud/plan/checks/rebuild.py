@@ -9,10 +9,10 @@ from typing import TypeVar
 from ...catalog import Catalog
 from ...errors import Finding
 from ...spec import ClusterSpec, Fabric
-from ..fabric.fabrics import fabrics_of
-from ..fabric.services import Others
-from ..model import FabricPlan, Plan
-from ..problems import Problems
+from ..build.fabric.fabrics import fabrics_of
+from ..build.fabric.services import Others
+from ..build.problems import Problems
+from ..model.plan import FabricPlan, Plan
 
 __all__ = ["find_working", "rebuild", "replan"]
 

@@ -9,7 +9,7 @@ from ...catalog import Catalog
 from ...catalog.accelerator import MigProfile
 from ...errors import Finding, nearest
 from ...primitives.quantity import Size
-from ..model import Plan
+from ..model.plan import Plan
 
 _ROUNDING = Size("0.5 GiB")
 

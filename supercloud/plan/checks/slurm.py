@@ -7,7 +7,7 @@ from typing import cast
 
 from ...catalog import Catalog, SlurmRelease
 from ...errors import Finding, nearest
-from ..model import Plan
+from ..model.plan import Plan
 from . import slurm_setup
 from .slurm_setup import pool_path, slurm_of
 

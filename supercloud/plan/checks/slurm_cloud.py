@@ -7,7 +7,7 @@ from typing import cast
 
 from ...catalog import Catalog, SlurmRelease
 from ...errors import Finding
-from ..model import Plan
+from ..model.plan import Plan
 from .slurm_setup import pool_path, slurm_of
 
 __all__ = ["CHECKS"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...catalog import Catalog, SlurmRelease
 from ...errors import Finding
 from ...spec import SlurmScheduler
-from ..model import Plan, PoolPlan
+from ..model.plan import Plan, PoolPlan
 
 __all__ = ["CHECKS", "OWNED", "pool_path", "slurm_of"]
 

@@ -11,9 +11,9 @@ from ...catalog import Catalog
 from ...errors import Finding
 from ...spec import Fabric as Declared
 from ...topology import Fabric as Wiring
-from ..fabric.joins import list_joined
-from ..fabric.roles import is_routed
-from ..model import FabricPlan, Plan
+from ..build.fabric.joins import list_joined
+from ..build.fabric.roles import is_routed
+from ..model.plan import FabricPlan, Plan
 from .rebuild import rebuild, replan
 
 __all__ = ["CHECKS"]

@@ -11,11 +11,11 @@ from typing import cast
 from ...catalog import Catalog
 from ...errors import Finding
 from ...primitives.quantity import Rate, Size
-from ..model import Plan, PoolPlan
-from ..mounts import clean_mount, is_reserved
-from ..storage.clients import client_pools, is_client
-from ..storage.model import Design, LustreDesign
-from ..storage.products import PARALLEL, lowest_rates, tier_names, tier_rates
+from ..build.storage.clients import client_pools, is_client
+from ..build.storage.mounts import clean_mount, is_reserved
+from ..build.storage.products import PARALLEL, lowest_rates, tier_names, tier_rates
+from ..model.plan import Plan, PoolPlan
+from ..model.storage import Design, LustreDesign
 from . import storage_servers as on_servers
 from .storage_counts import count_servers
 from .storage_servers import designed, size_text

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...catalog import Catalog
-from ..model import Plan
-from ..problems import Problems
-from ..storage.model import Design, LustreDesign
-from ..storage.products import storage_of
+from ..build.problems import Problems
+from ..build.storage.products import storage_of
+from ..model.plan import Plan
+from ..model.storage import Design, LustreDesign
 
 __all__ = ["count_servers"]
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from ...catalog import Catalog
 from ...errors import Finding
-from ..fabric.ipoib import interface_name, ipoib_devices
-from ..fabric.roles import is_routed
-from ..model import FabricPlan, Plan, StoragePlan
-from ..storage.interfaces import fabric_of, store_interfaces
+from ..build.fabric.ipoib import interface_name, ipoib_devices
+from ..build.fabric.roles import is_routed
+from ..build.storage.interfaces import fabric_of, store_interfaces
+from ..model.plan import FabricPlan, Plan, StoragePlan
 
 __all__ = ["CHECKS"]
 

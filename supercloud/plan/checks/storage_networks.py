@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from ...catalog import Catalog, Machine
 from ...errors import Finding
 from ...spec import ClusterSpec, Fabric, Storage
-from ..fabric.roles import FITS, adapter_of, client_adapter, client_fabric, role_of
-from ..model import FabricPlan, Plan, PoolPlan
-from ..storage.clients import declared_unreached, unreached_pools, why_on_fabric_only
-from ..storage.model import ServerGroup
+from ..build.fabric.roles import FITS, adapter_of, client_adapter, client_fabric, role_of
+from ..build.storage.clients import declared_unreached, unreached_pools, why_on_fabric_only
+from ..model.plan import FabricPlan, Plan, PoolPlan
+from ..model.storage import ServerGroup
 from .rebuild import find_working, replan
 
 __all__ = ["CHECKS"]

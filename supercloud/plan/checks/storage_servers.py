@@ -9,9 +9,9 @@ from typing import cast
 from ...catalog import Catalog, StorageProduct
 from ...errors import Finding
 from ...primitives.quantity import Quantity, Rate, Size
-from ..model import Plan, StoragePlan
-from ..storage.clients import client_pools
-from ..storage.model import Design, LustreDesign, WekaDesign
+from ..build.storage.clients import client_pools
+from ..model.plan import Plan, StoragePlan
+from ..model.storage import Design, LustreDesign, WekaDesign
 
 __all__ = ["CHECKS", "designed", "size_text"]
 

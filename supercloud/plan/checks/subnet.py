@@ -11,8 +11,8 @@ from ...primitives.nodes import expand, fold
 from ...spec import Fabric as Declared
 from ...spec.fabric import Manager
 from ...topology import Fabric as Wiring
-from ..fabric.nccl import collective_fabrics, rdma_devices
-from ..fabric.partitions import (
+from ..build.fabric.nccl import collective_fabrics, rdma_devices
+from ..build.fabric.partitions import (
     compute_pkey,
     expand_hosts,
     free_key,
@@ -22,10 +22,10 @@ from ..fabric.partitions import (
     partitions_of,
     select_owners,
 )
-from ..fabric.port_guids import find_lacking_guids
-from ..fabric.roles import client_fabric
-from ..kubernetes.fabrics import reaches
-from ..model import FabricPlan, Plan
+from ..build.fabric.port_guids import find_lacking_guids
+from ..build.fabric.roles import client_fabric
+from ..build.kubernetes.fabrics import reaches
+from ..model.plan import FabricPlan, Plan
 from .rebuild import replan
 
 __all__ = ["CHECKS"]

@@ -9,8 +9,8 @@ from ...catalog import Catalog
 from ...errors import Finding
 from ...primitives.nodes import fold
 from ...spec import SlurmScheduler
-from ..fabric.tenant_hosts import find_host_tenants
-from ..model import Plan
+from ..build.fabric.tenant_hosts import find_host_tenants
+from ..model.plan import Plan
 
 __all__ = ["subnet_tenants"]
 

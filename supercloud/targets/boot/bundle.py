@@ -6,7 +6,7 @@ import hashlib
 import shlex
 
 from ..._version import __version__
-from ...plan.model import Plan
+from ...plan.model.plan import Plan
 from ...primitives.bundle import Bundle, File
 from ...primitives.templates import Quoted, fill
 from .environment import environments

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.cloud.model import CloudHost, CloudPlan, NodeGroup
-from ...plan.model import Plan
+from ...plan.model.cloud import CloudHost, CloudPlan, NodeGroup
+from ...plan.model.plan import Plan
 from ...spec import SlurmScheduler
 from .tables import mount_rule, mounted
 

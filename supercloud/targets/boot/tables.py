@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...errors import InputError
-from ...plan.cloud.model import CloudPlan, MountRule
-from ...plan.model import Plan, StoragePlan
+from ...plan.model.cloud import CloudPlan, MountRule
+from ...plan.model.plan import Plan, StoragePlan
 
 __all__ = ["group_lines", "key_lines", "metadata_lines", "mount_lines", "mount_rule", "mounted"]
 

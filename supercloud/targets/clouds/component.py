@@ -12,8 +12,8 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 
 from ...errors import InputError, nearest
-from ...plan.cloud.model import CloudPlan
-from ...plan.model import Plan
+from ...plan.model.cloud import CloudPlan
+from ...plan.model.plan import Plan
 from ...plan.resolve import resolve
 from ...spec import ClusterSpec
 from ...spec.loader import Loaded

@@ -8,8 +8,8 @@ from typing import Any
 
 import pulumi
 
-from ...plan.cloud.model import CloudPlan
-from ...plan.model import Plan
+from ...plan.model.cloud import CloudPlan
+from ...plan.model.plan import Plan
 from ...primitives.bundle import Bundle
 from .naming import logical
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ...plan.model import Item, Plan, RackPlan
+from ...plan.model.plan import Item, Plan, RackPlan
 from .svg import Picture, cut
 from .things import Things, shapes
 

@@ -12,7 +12,7 @@ from math import log2
 
 import numpy as np
 
-from ...plan.model import FabricPlan, Plan
+from ...plan.model.plan import FabricPlan, Plan
 from ...primitives.nodes import HostSet
 from ...primitives.templates import fill
 from ...topology import Fabric

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...plan.model import FabricPlan
+from ...plan.model.plan import FabricPlan
 from ...topology import Fabric as Wiring
 from .svg import Picture
 

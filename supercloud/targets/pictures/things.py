@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from ...plan.cabling.ends import service_names, switch_names
-from ...plan.facility.hall import MachineGroup
-from ...plan.model import Item, Plan, RackPlan
+from ...plan.build.cabling.ends import service_names, switch_names
+from ...plan.model.hall import MachineGroup
+from ...plan.model.plan import Item, Plan, RackPlan
 
 __all__ = ["Shape", "Things", "shapes"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...plan.cloud.cost import HOURS_OF_A_MONTH
-from ...plan.cloud.place import accelerator_carbon
-from ...plan.model import FacilityPlan, Plan
+from ...plan.build.cloud.cost import HOURS_OF_A_MONTH
+from ...plan.build.cloud.place import accelerator_carbon
+from ...plan.model.plan import FacilityPlan, Plan
 from .facts import pairs, table
 from .names import carbon_text, energy_text, money_text, power_text
 

@@ -11,8 +11,8 @@ import json
 from dataclasses import fields
 from typing import Any
 
-from ...plan.cabling.ends import Spots
-from ...plan.model import FabricPlan, Plan
+from ...plan.build.cabling.ends import Spots
+from ...plan.model.plan import FabricPlan, Plan
 from ...topology import Fabric as Wiring
 from ...topology import LinkGroup
 from ...topology.links import NodeLinks, RingLinks, TierLinks

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from html import escape
 
 from ...errors import Finding
-from ...plan.model import Plan
+from ...plan.model.plan import Plan
 from .names import binary, plural
 
 __all__ = ["findings", "pairs", "storage", "table"]

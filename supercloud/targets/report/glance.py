@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 
-from ...plan.cabling.counts import count_cables
-from ...plan.cloud.cost import HOURS_OF_A_MONTH
-from ...plan.model import FacilityPlan, Plan
+from ...plan.build.cabling.counts import count_cables
+from ...plan.build.cloud.cost import HOURS_OF_A_MONTH
+from ...plan.model.plan import FacilityPlan, Plan
 from ...primitives.quantity import Size
 from .facts import table
 from .names import binary, carbon_text, energy_text, money_text, plural, power_text, rack_power_text

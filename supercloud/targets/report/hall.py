@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...plan.model import FacilityPlan, Plan, RackGroup
+from ...plan.model.plan import FacilityPlan, Plan, RackGroup
 from ...primitives.quantity import TemperatureStep
 from .facts import pairs, table
 from .names import plural, power_text, rack_power_text

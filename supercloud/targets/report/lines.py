@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...plan.model import FacilityPlan, Plan
+from ...plan.model.plan import FacilityPlan, Plan
 from ..pictures import Picture, cut
 from .names import plural, power_text, rack_power_text
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...plan.model import Plan, RackGroup
+from ...plan.model.plan import Plan, RackGroup
 from ...primitives.quantity import Carbon, Energy, Money, Power, Quantity, Size
 
 __all__ = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from html import escape
 
 from ..._version import __version__
-from ...plan.cloud.summary import cloud_rows
-from ...plan.model import Plan, RackPlan
+from ...plan.model.plan import Plan, RackPlan
+from ...plan.publish.cloud_summary import cloud_rows
 from ...primitives.templates import fill
 from ..pictures import COLOURS, Picture, Things, diagram, elevation
 from . import facts, hall

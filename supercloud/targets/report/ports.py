@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import InputError
-from ...plan.cabling.cables import cables_of
-from ...plan.cabling.ends import Spots, node_devices, switch_devices
-from ...plan.model import FabricPlan, Plan
+from ...plan.build.cabling.cables import cables_of
+from ...plan.build.cabling.ends import Spots, node_devices, switch_devices
+from ...plan.model.plan import FabricPlan, Plan
 from ...topology import Fabric as Wiring
 
 __all__ = ["further_cables", "port_names"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...plan.model import Plan, RackPlan
+from ...plan.model.plan import Plan, RackPlan
 from ..pictures import Picture, width_of
 from .names import power_text
 

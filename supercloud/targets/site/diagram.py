@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...plan.model import Plan
+from ...plan.model.plan import Plan
 from ...primitives.bundle import Bundle
 from ..pictures import diagram
 

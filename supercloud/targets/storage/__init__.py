@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...plan.model import Plan
+from ...plan.model.plan import Plan
 from ...primitives.bundle import Bundle, File
 from ...primitives.templates import fill
 from . import lustre, nfs, object_store, scale, weka

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ...plan.storage.model import LustreDesign
+from ...plan.model.storage import LustreDesign
 from ...primitives.bundle import File
 from .store import Store
 

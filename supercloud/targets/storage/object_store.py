@@ -5,7 +5,7 @@ Keys: docs.min.io, reference of the server; the unit is that of github.com/minio
 
 from __future__ import annotations
 
-from ...plan.storage.model import ShardDesign
+from ...plan.model.storage import ShardDesign
 from ...primitives.bundle import File
 from .store import Store
 

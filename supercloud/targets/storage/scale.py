@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.storage.client_names import client_suffix
-from ...plan.storage.model import ScaleDesign
+from ...plan.build.storage.client_names import client_suffix
+from ...plan.model.storage import ScaleDesign
 from ...primitives.bundle import File
 from .store import Store, head
 

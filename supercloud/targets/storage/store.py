@@ -6,9 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..._version import __version__
-from ...plan.model import Plan, PoolPlan, ServerGroup, StoragePlan
-from ...plan.storage.clients import client_pools, has_service_hosts, routed_pools, unreached_pools, why_on_fabric_only
-from ...plan.storage.interfaces import store_interfaces
+from ...plan.build.storage.clients import (
+    client_pools,
+    has_service_hosts,
+    routed_pools,
+    unreached_pools,
+    why_on_fabric_only,
+)
+from ...plan.build.storage.interfaces import store_interfaces
+from ...plan.model.plan import Plan, PoolPlan, ServerGroup, StoragePlan
 from ...primitives.bundle import File
 from ...primitives.templates import fill
 from ...spec import Storage

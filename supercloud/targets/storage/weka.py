@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...plan.storage.model import WekaDesign
+from ...plan.model.storage import WekaDesign
 from ...primitives.bundle import File
 from .store import Store
 

@@ -26,8 +26,8 @@ from subjects import CLUSTER, EXAMPLE, edit
 import supercloud as sc
 from supercloud.catalog import Catalog
 from supercloud.jobs.api import submit
-from supercloud.jobs.engine import open_engine
-from supercloud.jobs.store import Store
+from supercloud.jobs.engines.base import open_engine
+from supercloud.jobs.store.store import Store
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 from supercloud.targets.report import report

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from supercloud.jobs.fleet import Cluster, Fleet
+from supercloud.jobs.fleet.state import Cluster, Fleet
 from supercloud.plan.resolve import resolve
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection, FleetSpec, Member

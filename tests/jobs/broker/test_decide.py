@@ -11,9 +11,9 @@ from jobs.broker.fleets import fleet, job
 from supercloud.jobs.broker.decide import GAVE_BACK, Hold, Start, decide, moves
 from supercloud.jobs.broker.room import closed, taken
 from supercloud.jobs.broker.turns import in_turn, shares_of
-from supercloud.jobs.placement import Placement, place
-from supercloud.jobs.records import JobRecord
-from supercloud.jobs.states import State
+from supercloud.jobs.placement.place import Placement, place
+from supercloud.jobs.store.records import JobRecord
+from supercloud.jobs.store.states import State
 
 NOW = 1_000_000.0
 

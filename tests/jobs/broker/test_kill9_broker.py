@@ -15,10 +15,10 @@ from jobs.waiting import eventually
 
 from supercloud.jobs import api
 from supercloud.jobs.broker.serve import Broker
-from supercloud.jobs.fleet import Fleet
-from supercloud.jobs.placement import place
-from supercloud.jobs.states import State
-from supercloud.jobs.store import Store
+from supercloud.jobs.fleet.state import Fleet
+from supercloud.jobs.placement.place import place
+from supercloud.jobs.store.states import State
+from supercloud.jobs.store.store import Store
 
 TRIALS = 200
 STORIES = (

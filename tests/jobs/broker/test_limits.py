@@ -16,11 +16,11 @@ from supercloud.jobs.broker.decide import Hold, Start, decide, moves
 from supercloud.jobs.broker.limits import Held, held_by, over, with_more
 from supercloud.jobs.broker.room import taken
 from supercloud.jobs.broker.serve import Broker
-from supercloud.jobs.fleet import Fleet
-from supercloud.jobs.placement import place
-from supercloud.jobs.spending import spent
-from supercloud.jobs.states import State
-from supercloud.jobs.store import Store
+from supercloud.jobs.fleet.state import Fleet
+from supercloud.jobs.placement.place import place
+from supercloud.jobs.store.spending import spent
+from supercloud.jobs.store.states import State
+from supercloud.jobs.store.store import Store
 from supercloud.primitives.quantity import Duration
 from supercloud.spec import JobSpec
 

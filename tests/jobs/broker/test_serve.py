@@ -13,9 +13,9 @@ from supercloud.jobs.broker import ledger
 from supercloud.jobs.broker.lock import lock
 from supercloud.jobs.broker.serve import Broker
 from supercloud.jobs.engines.fake import FakeEngine
-from supercloud.jobs.fleet import Fleet
-from supercloud.jobs.states import State
-from supercloud.jobs.store import Store
+from supercloud.jobs.fleet.state import Fleet
+from supercloud.jobs.store.states import State
+from supercloud.jobs.store.store import Store
 from supercloud.spec.fleet import Connection
 
 
@@ -122,7 +122,7 @@ def test_lost_work_goes_on_elsewhere_under_a_later_epoch(store: Store) -> None:
     broker.step()
     assert held.wait(5) is State.COMPLETED
     assert (held.record.launch, held.record.tries, held.record.engine_key) == (1, 2, f"{held.key}.e1")
-    from supercloud.jobs.submission import Submission
+    from supercloud.jobs.engines.submission import Submission
 
     assert Submission.of_json(held.record.submission).settings["epoch"] == 10_001
 

@@ -19,11 +19,11 @@ from supercloud.jobs.broker.loop import Reporter
 from supercloud.jobs.broker.serve import Broker
 from supercloud.jobs.broker.side_by_side import SideBySide
 from supercloud.jobs.engines.fake import FakeEngine
-from supercloud.jobs.fleet import Fleet
-from supercloud.jobs.placed import Placement
-from supercloud.jobs.states import State
-from supercloud.jobs.store import Store
-from supercloud.jobs.submission import Submission
+from supercloud.jobs.engines.submission import Submission
+from supercloud.jobs.fleet.state import Fleet
+from supercloud.jobs.placement.answer import Placement
+from supercloud.jobs.store.states import State
+from supercloud.jobs.store.store import Store
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection, FleetSpec
 
@@ -86,7 +86,7 @@ def test_a_cluster_that_drips_holds_up_nobody_and_is_lost_in_time(store: Store, 
 
 
 def _placed(store: Store, here: Fleet) -> str:
-    from supercloud.jobs.placement import place
+    from supercloud.jobs.placement.place import place
 
     found = place(job(1), Fleet(here.spec, here.clusters[:1]))
     assert isinstance(found, Placement)

@@ -16,8 +16,8 @@ from supercloud.jobs import api
 from supercloud.jobs.broker.serve import Broker
 from supercloud.jobs.broker.turns import in_turn, shares_of
 from supercloud.jobs.broker.usage import Usage
-from supercloud.jobs.states import State
-from supercloud.jobs.store import Store
+from supercloud.jobs.store.states import State
+from supercloud.jobs.store.store import Store
 from supercloud.spec.fleet import FleetSpec
 from supercloud.spec.loader import load_fleet
 

@@ -11,8 +11,8 @@ import yaml
 from jobs.engines.kubernetes_jobs import PLAN
 
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
-from supercloud.jobs.placement import Placement, place
-from supercloud.plan.model import Plan
+from supercloud.jobs.placement.place import Placement, place
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection

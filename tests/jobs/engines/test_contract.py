@@ -17,13 +17,13 @@ from typing import IO
 import pytest
 from jobs.waiting import end_everything, eventually
 
-from supercloud.jobs.engine import CarriesDigests, Engine, Finds, Recalls, StreamsLogs, open_engine
+from supercloud.jobs.engines.base import CarriesDigests, Engine, Finds, Recalls, StreamsLogs, open_engine
 from supercloud.jobs.engines.fake import FakeEngine
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.runner import Answer
-from supercloud.jobs.placement import Placement
-from supercloud.jobs.states import State
-from supercloud.jobs.submission import Status, digest_of_spec
+from supercloud.jobs.engines.submission import Status, digest_of_spec
+from supercloud.jobs.placement.place import Placement
+from supercloud.jobs.store.states import State
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 

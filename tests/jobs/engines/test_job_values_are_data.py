@@ -20,7 +20,7 @@ from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.engines.local.engine import LocalEngine
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.runner import Ssh
-from supercloud.jobs.placement import Placement, place
+from supercloud.jobs.placement.place import Placement, place
 from supercloud.plan.resolve import resolve
 from supercloud.spec import FleetSpec, JobSpec
 from supercloud.spec.fleet import Connection

@@ -15,13 +15,13 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from supercloud.errors import EngineError, UnusableEngine
-from supercloud.jobs.engine import Unsure
+from supercloud.jobs.engines.base import Unsure
 from supercloud.jobs.engines.kubernetes.api import Api, Cluster, Refusal
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
-from supercloud.jobs.placement import Placement
-from supercloud.jobs.pods import Pods
-from supercloud.jobs.states import State
-from supercloud.jobs.submission import Submission
+from supercloud.jobs.engines.submission import Submission
+from supercloud.jobs.placement.place import Placement
+from supercloud.jobs.placement.steps.pods import Pods
+from supercloud.jobs.store.states import State
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 

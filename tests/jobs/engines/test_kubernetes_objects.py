@@ -12,13 +12,13 @@ from jobs.engines.kubernetes_jobs import PLAN, env_of, job_of, main_of
 from samples import ROOT
 
 from supercloud.errors import EngineError
-from supercloud.jobs.cures import changed
 from supercloud.jobs.engines.kubernetes.arrays import task
 from supercloud.jobs.engines.kubernetes.names import Ref, object_name
-from supercloud.jobs.links import Links, links_of
-from supercloud.jobs.placement import Placement, Refusal, place, why_not
-from supercloud.plan.kubernetes.names import resource_of, topology_of
-from supercloud.plan.model import Plan
+from supercloud.jobs.placement.place import Placement, Refusal, place, why_not
+from supercloud.jobs.placement.steps.pod_links import Links, links_of
+from supercloud.jobs.placement.suggestions import changed
+from supercloud.plan.build.kubernetes.names import resource_of, topology_of
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec import JobSpec
 from supercloud.spec.loader import loads

@@ -12,8 +12,8 @@ import pytest
 from jobs import called
 
 from supercloud.jobs.engines.kubernetes.logs import Spool
-from supercloud.jobs.functions import _remote, packed
-from supercloud.jobs.remote import CALL
+from supercloud.jobs.executor import _remote, packed
+from supercloud.jobs.runtime.remote_call import CALL
 
 
 class Logs:

@@ -14,7 +14,7 @@ from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.engines.kubernetes.nodes import node_states, waiting_work
 from supercloud.jobs.engines.kubernetes.reasons import pod_reason, queue_reason
 from supercloud.jobs.engines.kubernetes.status import status_of
-from supercloud.jobs.states import State
+from supercloud.jobs.store.states import State
 from supercloud.spec.fleet import Connection
 
 RECORDINGS = Path(__file__).resolve().parents[1] / "recordings"

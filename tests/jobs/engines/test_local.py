@@ -24,12 +24,12 @@ from supercloud.jobs.engines.local import runs, slots
 from supercloud.jobs.engines.local.engine import LocalEngine
 from supercloud.jobs.engines.local.queue import Queue, Task
 from supercloud.jobs.engines.local.verdicts import late, time_left
-from supercloud.jobs.placement import Placement
-from supercloud.jobs.processes import ProcessId
-from supercloud.jobs.states import State
-from supercloud.jobs.store import Store
-from supercloud.jobs.submission import Submission
-from supercloud.plan.model import Plan
+from supercloud.jobs.engines.submission import Submission
+from supercloud.jobs.placement.place import Placement
+from supercloud.jobs.store.processes import ProcessId
+from supercloud.jobs.store.states import State
+from supercloud.jobs.store.store import Store
+from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 

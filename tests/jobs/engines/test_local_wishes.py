@@ -14,9 +14,9 @@ from jobs.waiting import eventually
 from supercloud.errors import EngineError, InputError
 from supercloud.jobs import api
 from supercloud.jobs.engines.local.engine import LocalEngine
-from supercloud.jobs.states import State
-from supercloud.jobs.store import Store
-from supercloud.plan.model import Plan
+from supercloud.jobs.store.states import State
+from supercloud.jobs.store.store import Store
+from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 
@@ -138,7 +138,7 @@ def test_an_image_needs_something_that_runs_it(
 
 def test_a_job_is_taken_back_only_before_it_begins(job: Make, tmp_path: Path) -> None:
     from supercloud.jobs.engines.local.queue import Queue
-    from supercloud.jobs.placement import Placement
+    from supercloud.jobs.placement.place import Placement
 
     engine = LocalEngine(Connection(engine="local"), tmp_path)
     at = Placement("pod", "train", 1, 8, 8)

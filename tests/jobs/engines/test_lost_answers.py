@@ -24,8 +24,9 @@ from typing import IO, Any
 import pytest
 
 from supercloud.errors import EngineError
-from supercloud.jobs import api, futures, web
-from supercloud.jobs.engine import Unsure
+from supercloud.jobs import api, futures
+from supercloud.jobs.engines import http as web
+from supercloud.jobs.engines.base import Unsure
 from supercloud.jobs.engines.kubernetes import connection
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.engines.local import engine as local
@@ -33,12 +34,12 @@ from supercloud.jobs.engines.slurm import communication, tokens
 from supercloud.jobs.engines.slurm import rest as rest_module
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.runner import Answer
-from supercloud.jobs.placement import Placement
-from supercloud.jobs.pods import Pods
+from supercloud.jobs.placement.place import Placement
+from supercloud.jobs.placement.steps.pods import Pods
 from supercloud.jobs.reconcile import reconcile
-from supercloud.jobs.states import State
-from supercloud.jobs.store import Store
-from supercloud.plan.model import Plan
+from supercloud.jobs.store.states import State
+from supercloud.jobs.store.store import Store
+from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 
@@ -415,7 +416,7 @@ def test_a_job_that_ended_while_another_of_its_key_lives_says_so_and_cancel_ends
         queue.forgotten = {1: queue.jobs.pop(1)}
     engine = SlurmEngine(Connection(engine="slurm"), store.folder, queue)
     monkeypatch.setattr("supercloud.jobs.reconcile.open_engine", lambda *_: engine)
-    monkeypatch.setattr("supercloud.jobs.handle.open_engine", lambda *_: engine)
+    monkeypatch.setattr("supercloud.jobs.job.open_engine", lambda *_: engine)
     assert first.wait(60) is State.COMPLETED
     assert "slurm still had jobs 2 and 3 of the same key; to end them: supercloud cancel 1" in first.record.reason
     assert first.cancel() is State.COMPLETED

@@ -19,16 +19,18 @@ from typing import Any
 import pytest
 
 from supercloud.errors import EngineError
-from supercloud.jobs import answers, api, web
+from supercloud.jobs import api
+from supercloud.jobs.engines import http as web
+from supercloud.jobs.engines import responses as answers
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.engines.slurm import nodes, texts, tokens
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
+from supercloud.jobs.engines.submission import Status
 from supercloud.jobs.reconcile import reconcile
-from supercloud.jobs.states import State
-from supercloud.jobs.store import Store
-from supercloud.jobs.submission import Status
-from supercloud.plan.kubernetes.names import STARTS
-from supercloud.plan.model import Plan
+from supercloud.jobs.store.states import State
+from supercloud.jobs.store.store import Store
+from supercloud.plan.build.kubernetes.names import STARTS
+from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 

@@ -22,9 +22,9 @@ import pytest
 import urllib3
 
 from supercloud.errors import EngineError, UnusableEngine
-from supercloud.jobs import web
-from supercloud.jobs.bounded import Limits
-from supercloud.jobs.engine import Unsure
+from supercloud.jobs.engines import http as web
+from supercloud.jobs.engines.base import Unsure
+from supercloud.jobs.engines.bounded_io import Limits
 from supercloud.jobs.engines.kubernetes import connection
 from supercloud.jobs.engines.kubernetes.api import Api, Cluster
 from supercloud.jobs.engines.slurm import shapes, tokens

@@ -16,8 +16,8 @@ from supercloud.errors import EngineError
 from supercloud.jobs.engines.slurm import commands
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.script import script
-from supercloud.jobs.placement import Placement, place
-from supercloud.plan.model import Plan
+from supercloud.jobs.placement.place import Placement, place
+from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from supercloud.jobs.engines.shebang import interpreter
 from supercloud.jobs.engines.slurm.containers import fed, image_of
 from supercloud.jobs.engines.slurm.script import script
-from supercloud.jobs.placement import Placement
-from supercloud.jobs.shebang import interpreter
+from supercloud.jobs.placement.place import Placement
 from supercloud.spec import JobSpec
 
 SHELLCHECK = Path(sysconfig.get_path("scripts")) / "shellcheck"

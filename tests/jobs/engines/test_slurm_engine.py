@@ -9,12 +9,12 @@ from typing import IO
 import pytest
 
 from supercloud.errors import EngineError
-from supercloud.jobs.engine import Unsure
+from supercloud.jobs.engines.base import Unsure
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.runner import Answer, Here
 from supercloud.jobs.engines.slurm.texts import found
-from supercloud.jobs.placement import Placement
-from supercloud.jobs.states import State
+from supercloud.jobs.placement.place import Placement
+from supercloud.jobs.store.states import State
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 

@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 
 from supercloud.errors import EngineError
-from supercloud.jobs.engine import Unsure
+from supercloud.jobs.engines.base import Unsure
 from supercloud.jobs.engines.slurm import bodies, commands, rest, tokens
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
-from supercloud.jobs.placement import Placement
-from supercloud.jobs.states import State
-from supercloud.jobs.submission import digest_of_spec
+from supercloud.jobs.engines.submission import digest_of_spec
+from supercloud.jobs.placement.place import Placement
+from supercloud.jobs.store.states import State
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 

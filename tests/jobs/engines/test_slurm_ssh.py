@@ -21,16 +21,16 @@ from jobs.engines.test_slurm_commands import NASTY
 
 from supercloud.errors import EngineError
 from supercloud.jobs import api
-from supercloud.jobs.engine import Unsure
+from supercloud.jobs.engines.base import Unsure
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.runner import Answer, Ssh
-from supercloud.jobs.placement import Placement
+from supercloud.jobs.engines.submission import Status
+from supercloud.jobs.placement.place import Placement
 from supercloud.jobs.reconcile import reconcile
-from supercloud.jobs.states import State
-from supercloud.jobs.store import Store
-from supercloud.jobs.submission import Status
-from supercloud.jobs.upkeep import prune
-from supercloud.plan.model import Plan
+from supercloud.jobs.store.maintenance import prune
+from supercloud.jobs.store.states import State
+from supercloud.jobs.store.store import Store
+from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 

@@ -10,8 +10,8 @@ from supercloud.jobs.engines.slurm import texts
 from supercloud.jobs.engines.slurm.commands import found_in_accounting, in_accounting, in_queue
 from supercloud.jobs.engines.slurm.reasons import refusal, sentence
 from supercloud.jobs.engines.slurm.texts import found, submitted
-from supercloud.jobs.states import State
-from supercloud.jobs.submission import Status
+from supercloud.jobs.engines.submission import Status
+from supercloud.jobs.store.states import State
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 

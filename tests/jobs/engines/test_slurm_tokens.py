@@ -13,13 +13,14 @@ import pytest
 
 from supercloud.cli.submit import fleet_of_one
 from supercloud.errors import EngineError
-from supercloud.jobs import api, secrets
+from supercloud.jobs import api
+from supercloud.jobs.engines import secrets
 from supercloud.jobs.engines.kubernetes import connection
 from supercloud.jobs.engines.slurm import tokens
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
-from supercloud.jobs.fleet import Cluster
-from supercloud.jobs.store import Store
-from supercloud.plan.model import Plan
+from supercloud.jobs.fleet.state import Cluster
+from supercloud.jobs.store.store import Store
+from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 

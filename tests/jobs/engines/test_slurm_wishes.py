@@ -15,9 +15,9 @@ from supercloud.jobs.engines.slurm import commands, nodes
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.runner import Answer
 from supercloud.jobs.engines.slurm.script import script
-from supercloud.jobs.fleet import NodeState, Waiting
-from supercloud.jobs.placement import Placement
-from supercloud.jobs.states import State
+from supercloud.jobs.fleet.state import NodeState, Waiting
+from supercloud.jobs.placement.place import Placement
+from supercloud.jobs.store.states import State
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 

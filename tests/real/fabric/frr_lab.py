@@ -19,9 +19,9 @@ from pathlib import Path
 
 from real.polling import wait_for
 
-from supercloud.plan.model import Plan
-from supercloud.plan.network.model import Underlay
-from supercloud.plan.network.server_links import server_ends
+from supercloud.plan.build.network.server_links import server_ends
+from supercloud.plan.model.network import Underlay
+from supercloud.plan.model.plan import Plan
 from supercloud.targets.site.roce.frr import routing
 from supercloud.targets.site.roce.nodes import interface
 from supercloud.targets.site.roce.servers import server_interface

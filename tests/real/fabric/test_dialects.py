@@ -9,9 +9,9 @@ from typing import Any
 
 import frr_tools
 
-from supercloud.plan.model import Plan
-from supercloud.plan.network.bridges import BridgeSwitch, Trunk, bridges_of
-from supercloud.plan.network.model import Underlay
+from supercloud.plan.build.network.bridges import BridgeSwitch, Trunk, bridges_of
+from supercloud.plan.model.network import Underlay
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import loads
 from supercloud.targets.site.ethernet import dialects

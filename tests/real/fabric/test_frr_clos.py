@@ -17,7 +17,7 @@ import frr_tools
 import pytest
 
 import supercloud as sc
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 from supercloud.primitives.nodes import HostSet
 from supercloud.targets.site.roce.nodes import are_rails_joined
 

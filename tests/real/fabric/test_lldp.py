@@ -13,9 +13,9 @@ import pytest
 from frr_lab import eventually, run
 
 import supercloud as sc
-from supercloud.plan.cabling.cables import cables_of
-from supercloud.plan.cabling.ends import Spots
-from supercloud.plan.model import Plan
+from supercloud.plan.build.cabling.cables import cables_of
+from supercloud.plan.build.cabling.ends import Spots
+from supercloud.plan.model.plan import Plan
 from supercloud.spec.loader import loads
 from supercloud.targets.site.cabling.table import system_names
 from supercloud.targets.site.cabling.verify import Answer, verify

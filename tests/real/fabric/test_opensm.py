@@ -18,12 +18,7 @@ sys.path.insert(0, str(HERE))
 from opensm_lab import Network, Running, simulated  # noqa: E402
 
 import supercloud as sc  # noqa: E402
-from supercloud.plan.fabric.partitions import (  # noqa: E402
-    PortKeys,
-    find_key_match,
-    partition_rules,
-    port_keys,
-)
+from supercloud.plan.build.fabric.partitions import PortKeys, find_key_match, partition_rules, port_keys
 from supercloud.targets import render  # noqa: E402
 
 SPEC = HERE.parents[2] / "examples" / "02-superpod" / "cluster.yaml"

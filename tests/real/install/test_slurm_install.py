@@ -22,7 +22,7 @@ from real.machines.machines import Machine, MachineError, Machines
 from samples import ROOT
 
 import supercloud as sc
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 
 NODES = 8
 USER = 2000

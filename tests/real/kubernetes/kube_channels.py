@@ -7,8 +7,8 @@ from typing import Any
 
 from kube_lab import Lab
 
-from supercloud.plan.kubernetes.names import channel_claim_of, namespace_of
-from supercloud.plan.model import Plan
+from supercloud.plan.build.kubernetes.names import channel_claim_of, namespace_of
+from supercloud.plan.model.plan import Plan
 
 Json = dict[str, Any]
 

@@ -20,10 +20,10 @@ from kube_volcano import Volcano, scheduler_of
 import supercloud as sc
 from supercloud.jobs.engines.kubernetes.kinds import KINDS
 from supercloud.jobs.reconcile import reconcile
-from supercloud.jobs.records import JobRecord
-from supercloud.jobs.store import Store
-from supercloud.plan.kubernetes.fabrics import reaches
-from supercloud.plan.model import Plan, PoolPlan
+from supercloud.jobs.store.records import JobRecord
+from supercloud.jobs.store.store import Store
+from supercloud.plan.build.kubernetes.fabrics import reaches
+from supercloud.plan.model.plan import Plan, PoolPlan
 from supercloud.spec.scheduler import KubernetesScheduler
 
 Json = dict[str, Any]

@@ -11,7 +11,7 @@ from bundle_world import BUNDLES, Served, define, objects_of, templated
 from kube_lab import Lab
 from kube_nodes import Node
 
-from supercloud.plan.kubernetes.names import POOL, level_label, topology_of
+from supercloud.plan.build.kubernetes.names import POOL, level_label, topology_of
 
 Json = dict[str, Any]
 PLAN, BUNDLE = BUNDLES["nvl72"]

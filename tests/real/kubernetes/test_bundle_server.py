@@ -29,7 +29,7 @@ from kube_lab import Lab
 from kube_nodes import Node
 
 from supercloud.jobs.engines.kubernetes.api import Api, Cluster, Refusal
-from supercloud.plan.kubernetes.names import level_label, topology_of
+from supercloud.plan.build.kubernetes.names import level_label, topology_of
 from supercloud.targets import render
 from supercloud.targets.schedulers.kubernetes import render_fleet
 

@@ -13,7 +13,7 @@ import yaml
 from bundle_world import BUNDLES, by_kind, chart_folder, charted, cluster_objects, objects_of, templated
 from kube_binaries import built
 
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 from supercloud.primitives.bundle import Bundle
 from supercloud.targets.schedulers.kubernetes.rules import power_limit
 

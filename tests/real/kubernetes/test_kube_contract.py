@@ -23,11 +23,11 @@ from jobs.waiting import eventually
 from kube_world import World
 
 from supercloud.errors import EngineError
-from supercloud.jobs.engine import Recalls
+from supercloud.jobs.engines.base import Recalls
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
-from supercloud.jobs.fleet import Cluster
-from supercloud.jobs.placement import Placement, place
-from supercloud.jobs.states import State
+from supercloud.jobs.fleet.state import Cluster
+from supercloud.jobs.placement.place import Placement, place
+from supercloud.jobs.store.states import State
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 

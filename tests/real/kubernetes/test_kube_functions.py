@@ -11,8 +11,8 @@ from jobs import called
 from kube_pods import run
 from kube_world import World
 
-from supercloud.jobs.functions import Call, Executor, RemoteTraceback
-from supercloud.jobs.store import Store
+from supercloud.jobs.executor import Call, Executor, RemoteTraceback
+from supercloud.jobs.store.store import Store
 
 PODS = "/api/v1/namespaces/llm/pods"
 

@@ -9,8 +9,8 @@ import pytest
 from kube_world import World
 
 from supercloud.jobs.api import submit
-from supercloud.jobs.engine import open_engine
-from supercloud.jobs.store import Store
+from supercloud.jobs.engines.base import open_engine
+from supercloud.jobs.store.store import Store
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 

@@ -10,7 +10,7 @@ from kube_world import SPEC, World
 
 from supercloud.jobs.engines.kubernetes.api import Api, Cluster, Refusal
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
-from supercloud.plan.kubernetes.levels import place_of, tiers_of
+from supercloud.plan.build.kubernetes.levels import place_of, tiers_of
 from supercloud.plan.resolve import resolve
 from supercloud.spec.fleet import Connection
 from supercloud.spec.loader import loads

@@ -11,7 +11,7 @@ import pytest
 from browser import Browser
 
 from supercloud.catalog import Catalog
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load, loads
 from supercloud.targets.report import report

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from browser import Browser
 
-from supercloud.plan.cabling.ends import Spots
-from supercloud.plan.model import Plan
+from supercloud.plan.build.cabling.ends import Spots
+from supercloud.plan.model.plan import Plan
 from supercloud.targets.report.ports import port_names
 from supercloud.topology import Fabric as Wiring
 

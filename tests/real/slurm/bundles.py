@@ -8,8 +8,8 @@ from pathlib import Path
 from product import CHECKOUT
 
 import supercloud as sc
-from supercloud.plan.document import LocalityDocument, PlanDocument, PoolDocument, document
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
+from supercloud.plan.publish.document import LocalityDocument, PlanDocument, PoolDocument, document
 
 EXAMPLES = CHECKOUT / "examples"
 

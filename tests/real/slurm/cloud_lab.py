@@ -18,7 +18,7 @@ from lab import Lab
 from rendered import Rendered
 
 from supercloud.catalog.machine import Cpu, Installed
-from supercloud.plan.model import Group, Level, Locality, Plan
+from supercloud.plan.model.plan import Group, Level, Locality, Plan
 from supercloud.plan.resolve import resolve
 from supercloud.primitives.bundle import Bundle
 from supercloud.primitives.nodes import HostRange, HostSet

@@ -6,7 +6,7 @@ from typing import Any
 
 from boot_machines import plan
 
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec import ClusterSpec
 

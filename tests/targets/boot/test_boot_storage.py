@@ -13,7 +13,7 @@ from boot_machines import BootMachine
 
 from supercloud.catalog.storage_service import MountRule
 from supercloud.errors import InputError
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec import ClusterSpec
 from supercloud.targets import render

@@ -8,7 +8,7 @@ import yaml
 from samples import ROOT
 
 from supercloud.catalog import Catalog
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.primitives.bundle import Bundle
 from supercloud.spec import ClusterSpec

@@ -12,7 +12,7 @@ from kube_schemas import broken, kinds
 from kube_specs import bundles, by_kind, objects_of, planned
 
 from supercloud.errors import InputError
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 from supercloud.primitives.bundle import Bundle
 from supercloud.targets import render
 from supercloud.targets.schedulers.kubernetes import render_fleet

@@ -10,7 +10,7 @@ from kube_specs import ELSEWHERE, VARIANTS, by_kind, objects_of, planned, quota
 
 from supercloud.catalog import Catalog
 from supercloud.catalog.machine import Machine
-from supercloud.jobs.placement import Placement, place
+from supercloud.jobs.placement.place import Placement, place
 from supercloud.spec import JobSpec
 from supercloud.targets import render
 from supercloud.targets.schedulers.kubernetes.labels import table

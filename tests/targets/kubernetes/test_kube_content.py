@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from kube_specs import VARIANTS, by_kind, objects_of, planned, quota
 from samples import ROOT
 
-from supercloud.plan.kubernetes.fabrics import nccl_of, reaches
-from supercloud.plan.kubernetes.names import level_label, topology_of
-from supercloud.plan.kubernetes.networks import cluster_networks
-from supercloud.plan.kubernetes.quota import shared_out
-from supercloud.plan.model import Plan
+from supercloud.plan.build.kubernetes.fabrics import nccl_of, reaches
+from supercloud.plan.build.kubernetes.names import level_label, topology_of
+from supercloud.plan.build.kubernetes.networks import cluster_networks
+from supercloud.plan.build.kubernetes.quota import shared_out
+from supercloud.plan.model.plan import Plan
 from supercloud.targets import render
 from supercloud.targets.schedulers.kubernetes.given import declared_of
 from supercloud.targets.schedulers.kubernetes.labels import table

@@ -12,7 +12,7 @@ from kube_specs import VARIANTS, by_kind, objects_of, planned
 from supercloud.catalog import Catalog
 from supercloud.catalog.accelerator import Accelerator
 from supercloud.plan.checks.kubernetes_nodes import kubernetes_products
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 from supercloud.targets import render
 
 # Names that drivers report; those of other products hold a name of ours, or are held in one.

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from kube_specs import ELSEWHERE, EXAMPLES, VARIANTS, planned
 
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
 from supercloud.targets.schedulers.kubernetes import tenants

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from kube_specs import by_kind, objects_of, planned
 
 from supercloud.catalog import Catalog
-from supercloud.jobs.placement import Placement, Refusal, why_not
-from supercloud.plan.kubernetes.quota import CPU, allotments, bounds, node_resources, pool_capacity
-from supercloud.plan.model import Plan, TenantPlan
+from supercloud.jobs.placement.place import Placement, Refusal, why_not
+from supercloud.plan.build.kubernetes.quota import CPU, allotments, bounds, node_resources, pool_capacity
+from supercloud.plan.model.plan import Plan, TenantPlan
 from supercloud.spec import JobSpec
 from supercloud.spec.tenant import Limits
 from supercloud.targets import render

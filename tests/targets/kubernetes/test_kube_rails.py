@@ -10,10 +10,10 @@ import pytest
 import yaml
 from kube_specs import ELSEWHERE, ONPREM, VARIANTS, by_kind, objects_of, planned
 
-from supercloud.jobs.links import links_of
-from supercloud.plan.kubernetes.fabrics import reaches
-from supercloud.plan.kubernetes.quota import node_resources
-from supercloud.plan.network.server_links import server_ends
+from supercloud.jobs.placement.steps.pod_links import links_of
+from supercloud.plan.build.kubernetes.fabrics import reaches
+from supercloud.plan.build.kubernetes.quota import node_resources
+from supercloud.plan.build.network.server_links import server_ends
 from supercloud.primitives.addresses import AddressRun
 from supercloud.targets import render
 from supercloud.targets.schedulers.kubernetes.device_rules import ports_of

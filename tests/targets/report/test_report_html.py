@@ -16,7 +16,7 @@ import pytest
 from plan.test_resolve import planned, train
 from samples import EXAMPLES
 
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
 from supercloud.targets.report import pictures, report

@@ -18,10 +18,10 @@ from nvue_schema import NVUE_BRIDGED
 from nvue_words import RENAMED, commands, uses
 from samples import ROOT
 
-from supercloud.plan.model import Plan
-from supercloud.plan.network.bonds import bond_groups
-from supercloud.plan.network.bridges import bridges_of
-from supercloud.plan.network.vlans import vlans_of
+from supercloud.plan.build.network.bonds import bond_groups
+from supercloud.plan.build.network.bridges import bridges_of
+from supercloud.plan.build.network.vlans import vlans_of
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.primitives.bundle import Bundle
 from supercloud.spec.loader import load, loads

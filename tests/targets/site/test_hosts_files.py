@@ -15,7 +15,7 @@ import yaml
 from plan.test_networks import from_file
 from samples import EXAMPLES, ROOT
 
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
 from supercloud.targets import render

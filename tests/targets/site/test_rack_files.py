@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load, loads
 from supercloud.targets import render, targets_for

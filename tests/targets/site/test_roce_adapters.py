@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from plan.test_resolve import planned
 
-from supercloud.plan.kubernetes.fabrics import nccl_of
-from supercloud.plan.model import Plan
+from supercloud.plan.build.kubernetes.fabrics import nccl_of
+from supercloud.plan.model.plan import Plan
 from supercloud.primitives.bundle import Bundle
 from supercloud.targets import render
 

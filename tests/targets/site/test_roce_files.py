@@ -18,7 +18,7 @@ from nvue_words import RENAMED, commands, uses
 from plan.test_resolve import planned, train
 from samples import ROOT
 
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.primitives.bundle import Bundle
 from supercloud.spec.loader import load

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from supercloud.catalog import Catalog
-from supercloud.plan.model import Group, Level, Locality, Plan
+from supercloud.plan.model.plan import Group, Level, Locality, Plan
 from supercloud.plan.resolve import resolve
 from supercloud.primitives.nodes import HostRange, HostSet
 from supercloud.spec import ClusterSpec

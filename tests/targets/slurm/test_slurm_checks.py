@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from slurm_plans import gb200, h100, plan
 
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 
 
 def found(plan: Plan, check: str) -> list[tuple[str, str, str]]:

@@ -17,7 +17,7 @@ from slurm_plans import RELEASES, TENANTS, VARIANTS, h100, plan, variant
 
 from supercloud.catalog import Catalog
 from supercloud.catalog.kubernetes_parts import XidCatalog
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 from supercloud.targets import render
 
 HERE = Path(__file__).parent

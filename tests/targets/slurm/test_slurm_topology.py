@@ -9,7 +9,7 @@ import pytest
 import yaml
 from slurm_plans import gb200, h100, lines_of, plan, records, setting, tree_of, variant
 
-from supercloud.plan.model import Group, Level, Locality, Plan
+from supercloud.plan.model.plan import Group, Level, Locality, Plan
 from supercloud.primitives.nodes import HostSet, expand
 from supercloud.targets import render
 from supercloud.targets.schedulers.slurm.topology import folded

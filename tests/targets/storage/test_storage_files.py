@@ -14,8 +14,8 @@ import yaml
 from plan.test_storage_sizing import SERVER, planned
 
 from supercloud.catalog import Catalog
-from supercloud.plan.model import Plan
-from supercloud.plan.storage.model import LustreDesign, ScaleDesign, WekaDesign
+from supercloud.plan.model.plan import Plan
+from supercloud.plan.model.storage import LustreDesign, ScaleDesign, WekaDesign
 from supercloud.primitives.bundle import Bundle
 from supercloud.targets import render, targets_for
 

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 from urllib.parse import urlencode
 
 from ....errors import EngineError, UnusableEngine
-from ... import web
-from ...answers import Shape, loaded, parsed, valid_text
-from ...engine import Unsure
+from .. import http as web
+from ..base import Unsure
+from ..responses import Shape, loaded, parsed, valid_text
 from . import connection, shapes
 
 __all__ = ["Api", "Cluster", "Refusal", "Transport"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....plan.kubernetes.names import OBJECT, TASK
+from ....plan.build.kubernetes.names import OBJECT, TASK
 
 __all__ = ["task"]
 

@@ -11,9 +11,10 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from ....errors import EngineError, UnusableEngine
-from ... import bounded, web
-from ...bounded import ANSWER, Deadline, Limits
-from ...engine import Unsure
+from .. import bounded_io as bounded
+from .. import http as web
+from ..base import Unsure
+from ..bounded_io import ANSWER, Deadline, Limits
 
 __all__ = ["refuse_plain", "send"]
 

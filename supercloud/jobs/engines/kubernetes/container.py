@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from ....errors import EngineError
-from ....plan.kubernetes.names import OBJECT, SECRETS, TASK
+from ....plan.build.kubernetes.names import OBJECT, SECRETS, TASK
 from ....spec import JobSpec
-from ... import helper
-from ...environment import job_env, port_of
-from ...epochs import epoch_before
-from ...placement import Placement
-from ...pods import Pods
-from ...remote import LOG
+from ...placement.place import Placement
+from ...placement.steps.pods import Pods
+from ...runtime import checkpoint_helper as helper
+from ...runtime.epochs import epoch_before
+from ...runtime.remote_call import LOG
+from ..environment import job_env, port_of
 
 __all__ = ["CHANNEL_CLAIM", "MAIN", "Pod", "container", "verbatim", "volumes"]
 

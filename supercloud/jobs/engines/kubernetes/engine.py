@@ -13,16 +13,16 @@ from typing import Any, ParamSpec, TypeVar
 
 from ....catalog import Catalog
 from ....errors import EngineError
-from ....plan.kubernetes.names import DIGEST, JOB, SPEC
+from ....plan.build.kubernetes.names import DIGEST, JOB, SPEC
 from ....spec import JobSpec
 from ....spec.fleet import Connection
-from ...answers import understood
-from ...combining import combined
-from ...engine import Unsure
-from ...fleet import NodeState, Waiting
-from ...placement import Placement
-from ...states import State
-from ...submission import Status, Submission
+from ...fleet.state import NodeState, Waiting
+from ...placement.place import Placement
+from ...store.states import State
+from ..array_status import combined
+from ..base import Unsure
+from ..responses import understood
+from ..submission import Status, Submission
 from .api import Api, Cluster, Refusal, Transport
 from .arrays import task
 from .jobset import KEPT

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ....plan.kubernetes.names import (
+from ....plan.build.kubernetes.names import (
     HOSTNAME,
     JOB,
     KEY,
@@ -23,9 +23,9 @@ from ....plan.kubernetes.names import (
     queue_of,
 )
 from ....spec import JobSpec
-from ...placement import Placement
-from ...pods import Pods
-from ...retries import retried
+from ...placement.place import Placement
+from ...placement.steps.pods import Pods
+from ..retries import retried
 from .container import CHANNEL_CLAIM, MAIN, Pod, container, volumes
 from .names import ROLE, object_name
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ....spec import JobSpec
-from ...placement import Placement
-from ...pods import Pods
-from ...submission import Status
+from ...placement.place import Placement
+from ...placement.steps.pods import Pods
+from ..submission import Status
 from .api import Api, Refusal
 from .jobset import API, jobset
 from .status import ended_badly, needs_pods, status_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from ....spec import JobSpec
-from ...placement import Placement
-from ...pods import Pods
-from ...submission import Status
+from ...placement.place import Placement
+from ...placement.steps.pods import Pods
+from ..submission import Status
 from .api import Api
 
 __all__ = ["Kind"]

@@ -16,8 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from ... import private
-from ...remote import MARK
+from ...runtime.remote_call import MARK
+from ...store import private_files as private
 from .api import Api, Refusal
 from .container import MAIN
 

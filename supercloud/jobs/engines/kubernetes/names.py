@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ...private import make_folder, write
+from ...store.private_files import make_folder, write
 
 __all__ = ["Notes", "ROLE", "Ref", "object_name"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from ....plan.kubernetes.names import HOSTNAME, POOL, TIME_LIMIT
-from ...fleet import NodeState, Waiting
+from ....plan.build.kubernetes.names import HOSTNAME, POOL, TIME_LIMIT
+from ...fleet.state import NodeState, Waiting
 from .status import condition, seconds
 
 __all__ = ["node_states", "waiting_jobs", "waiting_work"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ....errors import EngineError
 from ....spec import JobSpec
-from ...placement import Placement
-from ...pods import Pods
+from ...placement.place import Placement
+from ...placement.steps.pods import Pods
 
 __all__ = ["pods_for"]
 

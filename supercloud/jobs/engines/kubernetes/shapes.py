@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from ...answers import ANY, BOOLEAN, NAMES, OBJECT, TEXT, Kind, Needed, Shape, is_whole
+from ..responses import ANY, BOOLEAN, NAMES, OBJECT, TEXT, Kind, Needed, Shape, is_whole
 
 __all__ = ["ANSWER", "CREATED"]
 

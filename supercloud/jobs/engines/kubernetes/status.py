@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from ....plan.kubernetes.names import STARTS
-from ...states import State
-from ...submission import Status
+from ....plan.build.kubernetes.names import STARTS
+from ...store.states import State
+from ..submission import Status
 from .jobset import LOST
 from .reasons import pod_reason, queue_reason
 

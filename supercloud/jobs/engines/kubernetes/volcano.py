@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ....plan.kubernetes.names import KEY, NAME, OBJECT, TIME_LIMIT, namespace_of, queue_of, scheduling_class_of
+from ....plan.build.kubernetes.names import KEY, NAME, OBJECT, TIME_LIMIT, namespace_of, queue_of, scheduling_class_of
 from ....spec import JobSpec
-from ...placement import Placement
-from ...pods import Pods
-from ...retries import retried
-from ...states import State
-from ...submission import Status
+from ...placement.place import Placement
+from ...placement.steps.pods import Pods
+from ...store.states import State
+from ..retries import retried
+from ..submission import Status
 from .api import Api
 from .container import Pod, container
 from .jobset import KEPT, labels, pod_spec

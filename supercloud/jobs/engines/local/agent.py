@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ....errors import EngineError, StoreError
-from ...processes import boot
-from ...states import State
+from ...store.processes import boot
+from ...store.states import State
 from .bell import open_pipe
 from .queue import Queue, Task
 from .runs import Run, left_behind, signal_all

@@ -16,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-from ...private import make_file
+from ...store.private_files import make_file
 
 __all__ = ["open_pipe", "ring", "wake"]
 

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ....errors import EngineError
-from ... import helper, private
-from ...engine import Unsure
-from ...environment import job_env, port_of
-from ...retries import retried
-from ...shebang import interpreter
-from ...states import State
-from ...submission import Status, Submission
+from ...runtime import checkpoint_helper as helper
+from ...store import private_files as private
+from ...store.states import State
+from ..base import Unsure
+from ..environment import job_env, port_of
+from ..retries import retried
+from ..shebang import interpreter
+from ..submission import Status, Submission
 from .bell import wake
 from .queue import Queue
 from .runs import log_of, result_of, script_of
@@ -27,7 +28,7 @@ from .slots import VARIABLE, real_accelerators
 if TYPE_CHECKING:
     from ....spec import JobSpec
     from ....spec.fleet import Connection
-    from ...placed import Placement
+    from ...placement.answer import Placement
 
 __all__ = ["LocalEngine"]
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ....errors import EngineError
-from ...combining import combined
-from ...database import Database
-from ...private import make_folder
-from ...processes import boot
-from ...states import State
-from ...submission import Status, Submission
+from ...store.database import Database
+from ...store.private_files import make_folder
+from ...store.processes import boot
+from ...store.states import State
+from ..array_status import combined
+from ..submission import Status, Submission
 from .runs import RUNS
 
 __all__ = ["Known", "Queue", "Task", "members"]

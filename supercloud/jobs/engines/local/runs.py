@@ -14,8 +14,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...private import make_file, write
-from ...processes import ProcessId, marked, namespace
+from ...store.private_files import make_file, write
+from ...store.processes import ProcessId, marked, namespace
 
 __all__ = ["RUNS", "Run", "left_behind", "log_of", "result_of", "script_of", "signal_all"]
 

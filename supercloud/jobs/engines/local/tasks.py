@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...epochs import epoch_before
-from ...secrets import values
+from ...runtime.epochs import epoch_before
+from ..secrets import values
 from .queue import Task
 
 __all__ = ["task_env"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import time
 
-from ...processes import boot
-from ...states import State
+from ...store.processes import boot
+from ...store.states import State
 from .queue import Task
 
 __all__ = ["again", "late", "time_left"]

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ....errors import EngineError
-from ...seen import NodeState, Waiting
-from ...submission import Status
+from ...fleet.observations import NodeState, Waiting
+from ..submission import Status
 from . import copies, older
 from .commands import COMMENT
 from .nodes import NOT_FOR_NODES, accelerators, condition

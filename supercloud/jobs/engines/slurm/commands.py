@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ....primitives.quantity import Duration
     from ....spec import JobSpec
-    from ...placed import Placement
+    from ...placement.answer import Placement
 
 __all__ = ["COMMENT", "SETTINGS", "cancel", "found_in_accounting", "in_accounting", "in_queue", "recall", "sbatch",
            "with_digest"]  # fmt: skip

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...shebang import interpreter
+from ..shebang import interpreter
 
 if TYPE_CHECKING:
     from ....spec import JobSpec

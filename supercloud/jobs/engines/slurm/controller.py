@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from ....errors import EngineError
-from ...seen import NodeState, Waiting
-from ...submission import Status
+from ...fleet.observations import NodeState, Waiting
+from ..submission import Status
 from . import commands, copies, texts
 from . import nodes as listing
 from .runner import Answer, Runner

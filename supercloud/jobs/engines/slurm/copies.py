@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from ...states import State
-from ...submission import Status
+from ...store.states import State
+from ..submission import Status
 
 __all__ = ["Row", "has_begun", "live_of", "noted", "order_of", "others"]
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ....errors import EngineError, UnusableEngine
-from ...combining import combined
-from ...engine import Unsure
-from ...submission import Status, Submission
+from ..array_status import combined
+from ..base import Unsure
+from ..submission import Status, Submission
 from . import commands, communication, copies, texts
 from .controller import Commands, Controller
 from .reasons import refusal
@@ -23,8 +23,8 @@ from .spool import BROKE_OFF, Remote, Shared, Spool
 if TYPE_CHECKING:
     from ....spec import JobSpec
     from ....spec.fleet import Connection
-    from ...placed import Placement
-    from ...seen import NodeState, Waiting
+    from ...fleet.observations import NodeState, Waiting
+    from ...placement.answer import Placement
     from .rest import Rest
 
 __all__ = ["SlurmEngine"]

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from ....errors import EngineError
-from ...answers import LAST_TIME, lines_of, read_number
-from ...seen import NodeState, Waiting
+from ...fleet.observations import NodeState, Waiting
+from ..responses import LAST_TIME, lines_of, read_number
 
 __all__ = ["NOT_FOR_NODES", "PENDING", "RUNNING", "SHOW", "accelerators", "condition", "ends", "nodes", "waiting"]
 

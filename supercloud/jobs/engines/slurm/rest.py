@@ -20,13 +20,15 @@ from pathlib import Path
 from typing import Any
 
 from ....errors import EngineError, UnusableEngine
-from ... import helper, private, web
-from ...answers import Shape, checked, loaded, parsed
-from ...database import state_folder
-from ...engine import Unsure
-from ...seen import NodeState, Waiting
-from ...states import State
-from ...submission import Status, Submission
+from ...fleet.observations import NodeState, Waiting
+from ...runtime import checkpoint_helper as helper
+from ...store import private_files as private
+from ...store.database import state_folder
+from ...store.states import State
+from .. import http as web
+from ..base import Unsure
+from ..responses import Shape, checked, loaded, parsed
+from ..submission import Status, Submission
 from . import bodies, communication, copies, older, shapes
 from .reasons import sentence
 from .runner import Answer, Here

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from ....errors import EngineError, UnusableEngine
-from ... import bounded
-from ...engine import Unsure
+from .. import bounded_io as bounded
+from ..base import Unsure
 
 __all__ = ["Answer", "Here", "Runner", "Ssh", "not_here"]
 

@@ -10,16 +10,16 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ... import helper
-from ...environment import job_env, port_of
-from ...epochs import epoch_before
-from ...retries import retried
-from ...secrets import DEFAULT, VARIABLE
+from ...runtime import checkpoint_helper as helper
+from ...runtime.epochs import epoch_before
+from ..environment import job_env, port_of
+from ..retries import retried
+from ..secrets import DEFAULT, VARIABLE
 from .containers import choice, fed
 
 if TYPE_CHECKING:
     from ....spec import JobSpec
-    from ...placed import Placement
+    from ...placement.answer import Placement
 
 __all__ = ["script"]
 

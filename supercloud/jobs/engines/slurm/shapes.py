@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...answers import LARGEST_COUNT, LAST_TIME, TEXT, Kind, Needed, Shape, is_whole
+from ..responses import LARGEST_COUNT, LAST_TIME, TEXT, Kind, Needed, Shape, is_whole
 
 __all__ = ["ACCOUNTS", "JOBS", "NODES", "OBJECT_WITH_ERRORS", "SUBMITTED"]
 

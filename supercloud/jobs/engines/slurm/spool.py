@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Protocol
 
 from ....errors import EngineError
-from ... import helper, private
-from ...submission import Submission
+from ...runtime import checkpoint_helper as helper
+from ...store import private_files as private
+from ..submission import Submission
 from .runner import Answer, Runner, Ssh
 
 __all__ = ["BROKE_OFF", "Remote", "Shared", "Spool"]

@@ -6,9 +6,9 @@ import re
 import time
 from collections.abc import Iterator
 
-from ...answers import LAST_TIME, lines_of, read_number
-from ...states import State
-from ...submission import Status
+from ...store.states import State
+from ..responses import LAST_TIME, lines_of, read_number
+from ..submission import Status
 from . import copies
 from .commands import COMMENT
 from .reasons import sentence

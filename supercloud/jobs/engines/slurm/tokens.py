@@ -20,7 +20,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from ....errors import UnusableEngine
-from ... import private, secrets, web
+from ...store import private_files as private
+from .. import http as web
+from .. import secrets
 
 __all__ = ["ADDRESS", "GET_TOKEN", "name_address", "token", "user_of"]
 

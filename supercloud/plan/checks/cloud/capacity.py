@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from ....catalog import Catalog
 from ....catalog.sellers import select_regions
 from ....errors import Finding, nearest
-from ...cloud.zones import way_zone
-from ...model import Plan
+from ...build.cloud.zones import way_zone
+from ...model.plan import Plan
 from .given import cloud_of, pools_of
 
 __all__ = ["CHECKS"]

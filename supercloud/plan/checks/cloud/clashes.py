@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from ....catalog import Catalog
 from ....errors import Finding
 from ....spec import SlurmScheduler
-from ...cloud.model import CloudPlan
-from ...model import Plan
+from ...model.cloud import CloudPlan
+from ...model.plan import Plan
 from .given import cloud_of
 
 __all__ = ["CHECKS"]

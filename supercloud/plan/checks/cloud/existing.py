@@ -9,8 +9,8 @@ from typing import cast
 from ....catalog import Catalog, Provider, StorageService
 from ....errors import Finding
 from ....spec.cluster import PASSED
-from ...cloud.model import CloudPlan, SubnetPlan
-from ...model import Plan
+from ...model.cloud import CloudPlan, SubnetPlan
+from ...model.plan import Plan
 from .given import cloud_of
 from .storage import sold
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ....catalog import Catalog
 from ....errors import Finding
-from ...model import Plan
+from ...model.plan import Plan
 from .given import cloud_of, pools_of
 
 __all__ = ["CHECKS"]

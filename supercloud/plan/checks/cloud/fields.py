@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from ....catalog import Catalog
 from ....errors import Finding
-from ...model import Plan
+from ...model.plan import Plan
 
 __all__ = ["CHECKS"]
 

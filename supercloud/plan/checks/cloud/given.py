@@ -7,8 +7,8 @@ from typing import cast
 
 from ....catalog import Catalog, Provider, Region
 from ....spec import Pool
-from ...cloud.model import CloudPlan
-from ...model import Plan, PoolPlan
+from ...model.cloud import CloudPlan
+from ...model.plan import Plan, PoolPlan
 
 __all__ = ["cloud_of", "pools_of"]
 

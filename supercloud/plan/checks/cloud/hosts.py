@@ -10,8 +10,8 @@ from ....catalog import Catalog, Prices
 from ....errors import Finding
 from ....primitives.quantity import Size
 from ....spec import SlurmScheduler
-from ...cloud.cost import HOURS_OF_A_MONTH
-from ...model import Plan
+from ...build.cloud.cost import HOURS_OF_A_MONTH
+from ...model.plan import Plan
 from .given import cloud_of, pools_of
 
 __all__ = ["CHECKS", "OWNED_ON_CLOUDS"]

@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 
 from ....catalog import Catalog
 from ....errors import Finding
-from ...model import Plan
-from ...mounts import clean_mount, is_reserved
+from ...build.storage.mounts import clean_mount, is_reserved
+from ...model.plan import Plan
 from .given import cloud_of, pools_of
 from .storage import sold
 

@@ -8,9 +8,9 @@ from itertools import combinations, product
 
 from ....catalog import Catalog
 from ....errors import Finding
-from ...cloud.model import CloudPlan
-from ...cloud.site import SERVICES
-from ...model import Plan
+from ...build.cloud.site import SERVICES
+from ...model.cloud import CloudPlan
+from ...model.plan import Plan
 from .given import cloud_of
 from .rules import rules_of
 

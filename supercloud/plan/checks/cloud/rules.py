@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...cloud.model import CloudStorage
-from ...model import Plan
+from ...model.cloud import CloudStorage
+from ...model.plan import Plan
 
 __all__ = ["rules_of"]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from ....catalog import Catalog
 from ....errors import Finding
-from ...kubernetes.labels import taints_of
-from ...model import Plan
+from ...build.kubernetes.labels import taints_of
+from ...model.plan import Plan
 from .given import cloud_of, pools_of
 from .storage import sold
 

@@ -10,9 +10,9 @@ from ....catalog.storage_service import Deployment
 from ....errors import Finding, nearest
 from ....primitives.quantity import Size
 from ....spec import Storage
-from ...cloud.model import CloudStorage
-from ...cloud.storage import deployment_of, fits, rate_text, size_of, step_of
-from ...model import Plan
+from ...build.cloud.storage import deployment_of, fits, rate_text, size_of, step_of
+from ...model.cloud import CloudStorage
+from ...model.plan import Plan
 from .given import cloud_of
 
 __all__ = ["CHECKS", "Sold", "sold"]

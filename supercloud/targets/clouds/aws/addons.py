@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import pulumi
 from pulumi_aws import eks, s3
 
-from ....plan.cloud.model import Addon
+from ....plan.model.cloud import Addon
 from ..work import Work
 from .iam import role_of
 from .rights import bucket_data

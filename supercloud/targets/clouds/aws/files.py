@@ -10,7 +10,7 @@ import pulumi
 from pulumi_aws import cloudwatch, ec2
 
 from ....errors import InputError
-from ....plan.cloud.model import CloudStorage, MountRule
+from ....plan.model.cloud import CloudStorage, MountRule
 from ..work import Work
 from .network import Network
 from .security import Walls, group_of, reach

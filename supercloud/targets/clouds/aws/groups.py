@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pulumi
 from pulumi_aws import autoscaling, ec2
 
-from ....plan.cloud.model import NodeGroup
+from ....plan.model.cloud import NodeGroup
 from ..boot import user_data
 from ..work import Work
 from .launch import template, version_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_aws import ebs, ec2, route53
 
-from ....plan.cloud.model import CloudHost
+from ....plan.model.cloud import CloudHost
 from ..boot import user_data
 from ..work import Work
 from .dns import record

@@ -8,9 +8,9 @@ from typing import Any
 import pulumi
 from pulumi_aws import ec2, eks
 
-from ....plan.cloud.model import CloudHost, NodeGroup
-from ....plan.kubernetes.labels import pool_labels, taints_of
-from ....plan.model import Plan, PoolPlan
+from ....plan.build.kubernetes.labels import pool_labels, taints_of
+from ....plan.model.cloud import CloudHost, NodeGroup
+from ....plan.model.plan import Plan, PoolPlan
 from ....spec.pool import CapacityBlock, Spot
 from ..work import Work
 from .launch import template, version_of

@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 from pulumi_aws import ec2
 
-from ....plan.cloud.model import Interface
+from ....plan.model.cloud import Interface
 from ....primitives.quantity import Size
 from ....spec.pool import Capacity, CapacityBlock, Reservation, ReservationGroup, Spot
 from ..work import Work

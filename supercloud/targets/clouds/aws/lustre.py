@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 from pulumi_aws import fsx, s3
 
-from ....plan.cloud.model import CloudStorage
+from ....plan.model.cloud import CloudStorage
 from ..work import Work
 from .files import FileSystem, log_of, needed, walls_for
 from .network import Network

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_aws import ec2
 
-from ....plan.cloud.model import SubnetPlan
+from ....plan.model.cloud import SubnetPlan
 from ..declared import passed
 from ..work import Work
 

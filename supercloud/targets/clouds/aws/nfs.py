@@ -5,7 +5,7 @@ from __future__ import annotations
 import pulumi
 from pulumi_aws import efs, fsx
 
-from ....plan.cloud.model import CloudStorage
+from ....plan.model.cloud import CloudStorage
 from ..work import Work
 from .files import FileSystem, mount_rule, needed, walls_for
 from .network import Network

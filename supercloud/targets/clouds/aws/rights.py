@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_aws import s3, secretsmanager
 
-from ....plan.cloud.model import CloudStorage
+from ....plan.model.cloud import CloudStorage
 from ..work import Work
 from .database import Database
 from .iam import Statement, allow, escape_wildcards, of_cluster

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pulumi
 from pulumi_aws import autoscaling, lb, route53, s3
 
-from ....plan.cloud.model import CloudHost, CloudStorage
+from ....plan.model.cloud import CloudHost, CloudStorage
 from ..boot import after, user_data
 from ..work import Work
 from .dns import record

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ....catalog.kubernetes_parts import DeviceStack
-from ....plan.kubernetes.names import POOL, channel_claim_of, domain_of, namespace_of
-from ....plan.model import Plan, PoolPlan
+from ....plan.build.kubernetes.names import POOL, channel_claim_of, domain_of, namespace_of
+from ....plan.model.plan import Plan, PoolPlan
 from .given import accelerated, claimed, classed, device_class_of, facts_of, has_host_driver, taints_of, tenant_names
 from .manifest import Object, obj, yaml_text
 

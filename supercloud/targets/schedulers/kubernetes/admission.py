@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....plan.kubernetes.names import scheduling_class_of
-from ....plan.model import Plan
+from ....plan.build.kubernetes.names import scheduling_class_of
+from ....plan.model.plan import Plan
 from .given import declared_of
 from .manifest import Object, obj
 from .queues import PRIORITIES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ....plan.model import Plan
+from ....plan.model.plan import Plan
 from ....primitives.bundle import Bundle, File
 from ....primitives.templates import fill
 from . import (

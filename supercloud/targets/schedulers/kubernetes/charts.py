@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ....catalog.kubernetes_parts import Chart
-from ....plan.kubernetes.labels import weka_stores
-from ....plan.kubernetes.names import POOL, mount_label
-from ....plan.kubernetes.networks import cluster_networks
-from ....plan.model import Plan
-from ....plan.storage.clients import client_pools, unreached_pools
+from ....plan.build.kubernetes.labels import weka_stores
+from ....plan.build.kubernetes.names import POOL, mount_label
+from ....plan.build.kubernetes.networks import cluster_networks
+from ....plan.build.storage.clients import client_pools, unreached_pools
+from ....plan.model.plan import Plan
 from . import accelerators, monitoring, problem_detector, queues, volcano
 from .given import facts_of, taints_of
 from .manifest import Object, yaml_text

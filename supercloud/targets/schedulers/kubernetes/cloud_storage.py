@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....catalog.kubernetes_parts import VolumeDriver
-from ....plan.cloud.model import CloudStorage
-from ....plan.kubernetes.names import claim_of, namespace_of
-from ....plan.model import Plan
+from ....plan.build.kubernetes.names import claim_of, namespace_of
+from ....plan.model.cloud import CloudStorage
+from ....plan.model.plan import Plan
 from .given import facts_of, tenant_names
 from .manifest import Object, obj
 

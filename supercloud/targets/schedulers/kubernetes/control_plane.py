@@ -5,9 +5,9 @@ The bundle has no secret: hosts that join read the token out of a file that the 
 
 from __future__ import annotations
 
-from ....plan.kubernetes.names import MANAGED_BY
-from ....plan.kubernetes.networks import cluster_networks
-from ....plan.model import Plan, PoolPlan
+from ....plan.build.kubernetes.names import MANAGED_BY
+from ....plan.build.kubernetes.networks import cluster_networks
+from ....plan.model.plan import Plan, PoolPlan
 from .given import declared_of, facts_of, own_of, pool_labels, taints_of
 from .manifest import Object, documents
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from ....plan.model import Plan
+from ....plan.model.plan import Plan
 from .given import facts_of
 from .manifest import Object
 

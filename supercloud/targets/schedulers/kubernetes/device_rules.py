@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ....plan.kubernetes.fabrics import reaches
-from ....plan.kubernetes.quota import CPU, MEMORY, node_resources
-from ....plan.model import Plan
+from ....plan.build.kubernetes.fabrics import reaches
+from ....plan.build.kubernetes.quota import CPU, MEMORY, node_resources
+from ....plan.model.plan import Plan
 from .baseline import listed
 from .given import claimed, facts_of
 from .manifest import Object

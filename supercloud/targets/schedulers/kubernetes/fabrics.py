@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ....plan.fabric.nccl import collectives_file
-from ....plan.kubernetes.fabrics import Reach, adapter_of, addresses_per_node, nccl_of, pod_blocks, reaches
-from ....plan.kubernetes.names import POOL, attachment_of, namespace_of, settings_of
-from ....plan.model import Plan, PoolPlan
+from ....plan.build.fabric.nccl import collectives_file
+from ....plan.build.kubernetes.fabrics import Reach, adapter_of, addresses_per_node, nccl_of, pod_blocks, reaches
+from ....plan.build.kubernetes.names import POOL, attachment_of, namespace_of, settings_of
+from ....plan.model.plan import Plan, PoolPlan
 from .given import facts_of, has_host_driver, taints_of, tenant_names
 from .manifest import Object, obj
 

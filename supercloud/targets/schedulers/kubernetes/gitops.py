@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....plan.model import Plan
+from ....plan.model.plan import Plan
 from ....primitives.names import NameRule, bounded
 from . import charts
 from .given import facts_of

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ....catalog.kubernetes import ControlPlane
-from ....plan.kubernetes.labels import pool_labels, taints_of
-from ....plan.kubernetes.model import KubernetesPlan
-from ....plan.model import Plan, PoolPlan
+from ....plan.build.kubernetes.labels import pool_labels, taints_of
+from ....plan.model.kubernetes import KubernetesPlan
+from ....plan.model.plan import Plan, PoolPlan
 from ....spec.scheduler import KubernetesScheduler
 
 __all__ = ["accelerated", "channel_classes", "claimed", "claimed_classes", "declared_of", "facts_of",

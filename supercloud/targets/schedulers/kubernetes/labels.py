@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....plan.kubernetes.names import level_label, topology_of
-from ....plan.model import Plan, PoolPlan
+from ....plan.build.kubernetes.names import level_label, topology_of
+from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.nodes import HostRange
 from ....primitives.templates import fill
 from .given import own_of, pool_labels, taints_of

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...._version import __version__
-from ....plan.kubernetes.names import MANAGED_BY, PRODUCT
+from ....plan.build.kubernetes.names import MANAGED_BY, PRODUCT
 
 __all__ = ["Object", "documents", "head", "kustomization", "obj", "yaml_text"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ....plan.kubernetes.labels import MACHINE
-from ....plan.kubernetes.names import ACCELERATOR, POOL
-from ....plan.model import Plan
+from ....plan.build.kubernetes.labels import MACHINE
+from ....plan.build.kubernetes.names import ACCELERATOR, POOL
+from ....plan.model.plan import Plan
 from . import dashboards, rules
 from .given import facts_of
 from .labels import RACK

@@ -11,10 +11,17 @@ from collections.abc import Mapping
 from ....catalog.kubernetes import KueueRelease
 from ....catalog.kubernetes_parts import Chart
 from ....errors import Finding, InputError
-from ....plan.kubernetes.names import CHANNEL, cluster_queue_of, flavor_of, namespace_of, priority_class_of, queue_of
-from ....plan.kubernetes.quota import MEMORY, pool_capacity
-from ....plan.kubernetes.releases import age
-from ....plan.model import Plan
+from ....plan.build.kubernetes.names import (
+    CHANNEL,
+    cluster_queue_of,
+    flavor_of,
+    namespace_of,
+    priority_class_of,
+    queue_of,
+)
+from ....plan.build.kubernetes.quota import MEMORY, pool_capacity
+from ....plan.build.kubernetes.releases import age
+from ....plan.model.plan import Plan
 from ....primitives.bundle import Bundle
 from ....primitives.templates import fill
 from . import charts

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from ....plan.kubernetes.fabrics import Reach, reaches
-from ....plan.model import Plan
+from ....plan.build.kubernetes.fabrics import Reach, reaches
+from ....plan.model.plan import Plan
 from . import baseline, device_rules
 from .manifest import Object, obj
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ....plan.model import Plan
+from ....plan.model.plan import Plan
 from .manifest import Object
 
 __all__ = ["values"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....plan.model import Plan, PoolPlan
+from ....plan.model.plan import Plan, PoolPlan
 from .given import facts_of
 from .manifest import Object, obj
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ....catalog.kubernetes import KueueApis, KueueRelease
-from ....plan.kubernetes.fabrics import reaches
-from ....plan.kubernetes.levels import place_of
-from ....plan.kubernetes.names import (
+from ....plan.build.kubernetes.fabrics import reaches
+from ....plan.build.kubernetes.levels import place_of
+from ....plan.build.kubernetes.names import (
     CHANNEL,
     POOL,
     cluster_queue_of,
@@ -17,8 +17,8 @@ from ....plan.kubernetes.names import (
     priority_class_of,
     queue_of,
 )
-from ....plan.kubernetes.quota import MEMORY, Allotment, allotments, covered, pool_capacity
-from ....plan.model import Plan
+from ....plan.build.kubernetes.quota import MEMORY, Allotment, allotments, covered, pool_capacity
+from ....plan.model.plan import Plan
 from ....spec.tenant import Priority
 from .given import channel_classes, claimed_classes, facts_of, tenant_names, tolerations_of
 from .manifest import Object, obj

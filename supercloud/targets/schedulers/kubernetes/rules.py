@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from ....plan.model import Plan, PoolPlan
+from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.quantity import Power
 from .given import accelerated, facts_of
 from .manifest import Object

@@ -6,8 +6,8 @@ very write that resumes it, and puts it on the pods to come: no two starts of a 
 
 from __future__ import annotations
 
-from ....plan.kubernetes.names import KEY, MANAGED_BY, PRODUCT, STARTS
-from ....plan.model import Plan
+from ....plan.build.kubernetes.names import KEY, MANAGED_BY, PRODUCT, STARTS
+from ....plan.model.plan import Plan
 from .given import facts_of
 from .manifest import Object, obj
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ....plan.kubernetes.labels import is_mounted
-from ....plan.kubernetes.names import claim_of, mount_label, namespace_of
-from ....plan.model import Plan, StoragePlan
-from ....plan.storage.clients import unreached_pools
+from ....plan.build.kubernetes.labels import is_mounted
+from ....plan.build.kubernetes.names import claim_of, mount_label, namespace_of
+from ....plan.build.storage.clients import unreached_pools
+from ....plan.model.plan import Plan, StoragePlan
 from ....primitives.quantity import Size
 from .given import facts_of, tenant_names
 from .manifest import Object, obj

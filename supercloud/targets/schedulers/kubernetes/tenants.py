@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....plan.kubernetes.egress import closed_blocks
-from ....plan.kubernetes.names import namespace_of
-from ....plan.model import Plan, TenantPlan
+from ....plan.build.kubernetes.egress import closed_blocks
+from ....plan.build.kubernetes.names import namespace_of
+from ....plan.model.plan import Plan, TenantPlan
 from ....primitives.addresses import Block
 from .given import declared_of, facts_of
 from .manifest import Object, obj

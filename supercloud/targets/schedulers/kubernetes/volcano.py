@@ -6,10 +6,10 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import pairwise
 
-from ....plan.kubernetes.levels import place_of, tiers_of
-from ....plan.kubernetes.names import POOL, cluster_queue_of, level_label, scheduling_class_of, topology_of
-from ....plan.kubernetes.quota import MEMORY, allotments, bounds, pool_capacity
-from ....plan.model import Level, Plan, PoolPlan
+from ....plan.build.kubernetes.levels import place_of, tiers_of
+from ....plan.build.kubernetes.names import POOL, cluster_queue_of, level_label, scheduling_class_of, topology_of
+from ....plan.build.kubernetes.quota import MEMORY, allotments, bounds, pool_capacity
+from ....plan.model.plan import Level, Plan, PoolPlan
 from .given import facts_of
 from .manifest import Object, obj
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ....plan.model import Plan, TenantPlan
+from ....plan.model.plan import Plan, TenantPlan
 from ....spec.tenant import Priority
 from .conf import Value, span
 from .given import slurm_of

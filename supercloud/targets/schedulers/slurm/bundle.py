@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 
-from ....plan.model import Plan
+from ....plan.model.plan import Plan
 from ....primitives.bundle import Bundle, File
 from .accounting import slurmdbd_settings
 from .conf import Lines, Value, head

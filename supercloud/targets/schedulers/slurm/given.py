@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from ....catalog import SlurmRelease
-from ....plan.model import Plan, PoolPlan
+from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.quantity import Size
 from ....spec import SlurmScheduler
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....plan.model import Plan, PoolPlan
+from ....plan.model.plan import Plan, PoolPlan
 from .conf import Lines, Value
 
 __all__ = ["accelerator_units", "gres_lines", "gres_of", "gres_types", "sliced_devices", "tracked"]

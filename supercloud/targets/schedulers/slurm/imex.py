@@ -6,7 +6,7 @@ and nodes_config.cfg has the addresses of all nodes of the domain, the same on e
 
 from __future__ import annotations
 
-from ....plan.model import Plan, PoolPlan
+from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.addresses import AddressRun
 from ....primitives.bundle import File
 from ....primitives.templates import fill

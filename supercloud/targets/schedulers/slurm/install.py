@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ....catalog.slurm_packages import SlurmPackageNames
-from ....plan.fabric.nccl import collectives_file
-from ....plan.model import Plan, PoolPlan
-from ....plan.storage.clients import client_pools, has_service_hosts
+from ....plan.build.fabric.nccl import collectives_file
+from ....plan.build.storage.clients import client_pools, has_service_hosts
+from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.templates import fill
 from .conf import head
 from .given import is_dynamic, release_of, slurm_of

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ....plan.fabric.nccl import collective_fabrics, collectives_file, nccl_settings
-from ....plan.model import Plan
+from ....plan.build.fabric.nccl import collective_fabrics, collectives_file, nccl_settings
+from ....plan.model.plan import Plan
 from .conf import head
 
 __all__ = ["nccl_files"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ....plan.model import Level, Plan, PoolPlan
+from ....plan.model.plan import Level, Plan, PoolPlan
 from ....primitives.nodes import HostRange
 from .conf import Lines, Value, joined
 from .given import is_dynamic, real_memory

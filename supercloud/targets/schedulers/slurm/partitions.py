@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....plan.model import Plan, PoolPlan
+from ....plan.model.plan import Plan, PoolPlan
 from ....spec.scheduler import Partition
 from .conf import Lines, Value, joined, span
 from .given import is_dynamic, release_of, slurm_of, usable_memory

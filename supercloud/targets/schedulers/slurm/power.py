@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....plan.model import Plan
+from ....plan.model.plan import Plan
 from .conf import Value
 
 __all__ = ["PROGRAMS", "power_settings"]

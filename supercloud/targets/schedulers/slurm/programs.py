@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....plan.model import Plan, PoolPlan
+from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.bundle import File
 from ....primitives.templates import fill
 from .accounting import accounts_of, qos_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ....plan.model import Plan
+from ....plan.model.plan import Plan
 from .conf import Lines, Settings, Value, joined
 from .given import is_dynamic, release_of, slurm_of
 from .gres import gres_types, tracked

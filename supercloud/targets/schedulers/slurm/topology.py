@@ -7,7 +7,7 @@ outside a block topology cannot be given to jobs, so a partition only uses one t
 from __future__ import annotations
 
 from ....catalog import SlurmRelease
-from ....plan.model import Group, Locality, Plan
+from ....plan.model.plan import Group, Locality, Plan
 from ....primitives.nodes import HostRange
 from ....spec.scheduler import Partition
 from .given import is_dynamic, release_of, slurm_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....plan.model import Locality, Plan, PoolPlan
+from ....plan.model.plan import Locality, Plan, PoolPlan
 from ....primitives.nodes import HostRange
 from ....spec.scheduler import Partition
 from .given import is_dynamic, release_of

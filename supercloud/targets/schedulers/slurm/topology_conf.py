@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....plan.model import Locality
+from ....plan.model.plan import Locality
 from .conf import Lines
 from .topology import block_sizes, blocks_of, folded
 

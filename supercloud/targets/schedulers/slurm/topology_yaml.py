@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter, model_validator
 
 from ....catalog import SlurmRelease
-from ....plan.model import Locality, Plan
+from ....plan.model.plan import Locality, Plan
 from ....spec.base import Model
 from .given import release_of
 from .topology import block_sizes, blocks_of, default_locality, folded, supported

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import astuple
 
-from ....plan.model import Plan
+from ....plan.model.plan import Plan
 from ....primitives.bundle import Bundle
 from ....primitives.tables import csv_text
 from .items import FIELDS, Item, items_of

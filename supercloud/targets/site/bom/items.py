@@ -8,12 +8,12 @@ from math import ceil
 
 import numpy as np
 
-from ....plan.cabling.cabled import fabrics_cabled, network_of
-from ....plan.cabling.cables import cables_of
-from ....plan.cabling.ends import Spots
-from ....plan.cabling.parts import Parts
-from ....plan.cabling.table import CableTable
-from ....plan.model import Plan, Service
+from ....plan.build.cabling.cabled import fabrics_cabled, network_of
+from ....plan.build.cabling.cables import cables_of
+from ....plan.build.cabling.ends import Spots
+from ....plan.build.cabling.parts import Parts
+from ....plan.model.cables import CableTable
+from ....plan.model.plan import Plan, Service
 
 __all__ = ["FIELDS", "Item", "items_of"]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ....plan.cabling.cabled import fabrics_cabled
-from ....plan.cabling.cables import cables_of
-from ....plan.cabling.ends import Spots
-from ....plan.model import Plan
+from ....plan.build.cabling.cabled import fabrics_cabled
+from ....plan.build.cabling.cables import cables_of
+from ....plan.build.cabling.ends import Spots
+from ....plan.model.plan import Plan
 from ....primitives.bundle import Bundle, File
 from ....primitives.templates import fill
 from .netbox import netbox_files

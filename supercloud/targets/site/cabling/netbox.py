@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ....plan.cabling.cabled import network_of
-from ....plan.cabling.ends import UNIT, Devices
-from ....plan.cabling.table import CableTable
-from ....plan.model import Plan
+from ....plan.build.cabling.cabled import network_of
+from ....plan.build.cabling.ends import UNIT, Devices
+from ....plan.model.cables import CableTable
+from ....plan.model.plan import Plan
 from ....primitives.tables import csv_text, plain_cell, yaml_text
 from .table import lane_names, laned
 

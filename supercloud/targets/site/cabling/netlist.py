@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....plan.cabling.table import CableTable
+from ....plan.model.cables import CableTable
 
 __all__ = ["Ends", "ends_of", "netlist"]
 

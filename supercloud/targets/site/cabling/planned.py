@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import InputError
-from ....plan.cabling.cabled import fabrics_cabled, network_of
-from ....plan.cabling.cables import cables_of
-from ....plan.cabling.ends import Spots
-from ....plan.cabling.table import CableTable
-from ....plan.model import Plan
+from ....plan.build.cabling.cabled import fabrics_cabled, network_of
+from ....plan.build.cabling.cables import cables_of
+from ....plan.build.cabling.ends import Spots
+from ....plan.model.cables import CableTable
+from ....plan.model.plan import Plan
 from .netlist import ends_of
 from .readers import Seen, SeenEnd
 from .table import end_names, labels, lane_names

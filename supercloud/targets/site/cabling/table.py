@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....plan.cabling.table import CableTable
-from ....plan.model import Plan
+from ....plan.model.cables import CableTable
+from ....plan.model.plan import Plan
 from ....primitives.tables import csv_text
 from .netlist import ends_of
 

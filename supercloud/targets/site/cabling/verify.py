@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ....errors import InputError
-from ....plan.model import Plan
+from ....plan.model.plan import Plan
 from .compare import Difference, checked_links, compare
 from .planned import planned_for
 from .readers import read_output

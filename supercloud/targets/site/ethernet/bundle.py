@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ....catalog import NetworkOs
-from ....plan.model import Plan
-from ....plan.network.address_servers import address_servers
-from ....plan.network.bridge_needs import bridge_lack
-from ....plan.network.bridges import Bridged, BridgeSwitch, bridges_of
+from ....plan.build.network.address_servers import address_servers
+from ....plan.build.network.bridge_needs import bridge_lack
+from ....plan.build.network.bridges import Bridged, BridgeSwitch, bridges_of
+from ....plan.model.plan import Plan
 from ....primitives.bundle import Bundle, File
 from ....primitives.tables import csv_text
 from ....primitives.templates import fill

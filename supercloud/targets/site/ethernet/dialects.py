@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ....plan.network.bridges import PEER_CHANNEL, Bridged, BridgeSwitch
-from ....plan.network.vlans import PEER_VLAN
+from ....plan.build.network.bridges import PEER_CHANNEL, Bridged, BridgeSwitch
+from ....plan.build.network.vlans import PEER_VLAN
 from ....primitives.bundle import File
 from ....primitives.templates import fill
 from ..head import head, release_head

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....plan.model import Plan
-from ....plan.network.address_servers import address_servers
-from ....plan.network.bonds import bond_devices, bond_interface, bond_name, machine_of
-from ....plan.network.bridges import Bridged, HostBond
+from ....plan.build.network.address_servers import address_servers
+from ....plan.build.network.bonds import bond_devices, bond_interface, bond_name, machine_of
+from ....plan.build.network.bridges import Bridged, HostBond
+from ....plan.model.plan import Plan
 from ....primitives.bundle import File
 from ....primitives.templates import fill
 from ..head import head

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from ...._version import __version__
-from ....plan.fabric.roles import is_routed
-from ....plan.model import FabricPlan, Plan
-from ....plan.network.address_servers import address_servers
+from ....plan.build.fabric.roles import is_routed
+from ....plan.build.network.address_servers import address_servers
+from ....plan.model.plan import FabricPlan, Plan
 from ....primitives.bundle import Bundle, File
 from ....primitives.tables import csv_text
 from ....primitives.templates import fill

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
-from ....plan.model import Plan, RackPlan, ServerGroup
-from ....plan.network.model import NetworksPlan, SwitchRun
+from ....plan.model.network import NetworksPlan, SwitchRun
+from ....plan.model.plan import Plan, RackPlan, ServerGroup
 from ....primitives.nodes import HostRange
 from ....primitives.tables import yaml_text
 

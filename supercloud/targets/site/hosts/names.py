@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ....plan.model import Plan
-from ....plan.network.model import Subnet
-from ....plan.network.server_links import server_ends
-from ....plan.storage.client_names import named_clients
+from ....plan.build.network.server_links import server_ends
+from ....plan.build.storage.client_names import named_clients
+from ....plan.model.network import Subnet
+from ....plan.model.plan import Plan
 
 __all__ = ["Named", "named", "reserved", "served"]
 

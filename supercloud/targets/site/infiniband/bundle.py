@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ....plan.cabling.ends import switch_names
-from ....plan.fabric.partitions import find_manager_node, has_tenant_hosts, keeps_tenants_apart, manager_hosts
-from ....plan.fabric.subnet import engines
-from ....plan.model import FabricPlan, Plan
+from ....plan.build.cabling.ends import switch_names
+from ....plan.build.fabric.partitions import find_manager_node, has_tenant_hosts, keeps_tenants_apart, manager_hosts
+from ....plan.build.fabric.subnet import engines
+from ....plan.model.plan import FabricPlan, Plan
 from ....primitives.bundle import Bundle, File
 from ....primitives.nodes import HostRange
 from ....primitives.templates import fill

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ....plan.fabric.ipoib import child_suffix, interface_name, ipoib_devices
-from ....plan.fabric.partitions import DEFAULT_KEY, FULL
-from ....plan.model import FabricPlan, Plan
+from ....plan.build.fabric.ipoib import child_suffix, interface_name, ipoib_devices
+from ....plan.build.fabric.partitions import DEFAULT_KEY, FULL
+from ....plan.model.plan import FabricPlan, Plan
 from ....primitives.addresses import AddressRun, Block
 from ....primitives.bundle import File
 from ....primitives.nodes import HostRange

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ....plan.fabric.nccl import rdma_devices
-from ....plan.fabric.partitions import manager_hosts
-from ....plan.fabric.port_guids import PortGuids
-from ....plan.model import FabricPlan, Plan
+from ....plan.build.fabric.nccl import rdma_devices
+from ....plan.build.fabric.partitions import manager_hosts
+from ....plan.build.fabric.port_guids import PortGuids
+from ....plan.model.plan import FabricPlan, Plan
 from ....primitives.bundle import File
 from ....primitives.templates import fill
 from ....topology import Fabric as Wiring

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....errors import InputError
-from ....plan.fabric.partitions import PartitionRule, partition_rules
-from ....plan.fabric.port_guids import PortGuids, find_lacking_guids
-from ....plan.model import FabricPlan, Plan
+from ....plan.build.fabric.partitions import PartitionRule, partition_rules
+from ....plan.build.fabric.port_guids import PortGuids, find_lacking_guids
+from ....plan.model.plan import FabricPlan, Plan
 from ....spec import Fabric as Declared
 
 __all__ = ["partitions_text"]

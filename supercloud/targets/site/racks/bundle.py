@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from ....plan.document import document
-from ....plan.model import Plan
+from ....plan.model.plan import Plan
+from ....plan.publish.document import document
 from ....primitives.bundle import Bundle, File
 from ....primitives.quantity import Mass, Power
 from ....primitives.tables import csv_text, yaml_text

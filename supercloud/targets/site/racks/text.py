@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....plan.model import Plan, RackPlan
+from ....plan.model.plan import Plan, RackPlan
 from ...pictures import Things, shapes
 
 __all__ = ["elevations_text"]

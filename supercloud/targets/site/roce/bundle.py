@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ....plan.model import Plan
-from ....plan.network.model import SwitchRun, Underlay
-from ....plan.network.server_links import server_ends
+from ....plan.build.network.server_links import server_ends
+from ....plan.model.network import SwitchRun, Underlay
+from ....plan.model.plan import Plan
 from ....primitives.bundle import Bundle, File
 from . import eos, frr, nodes, nvue, sonic
 from .install import install_text

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....plan.network.model import SwitchRun, Underlay
+from ....plan.model.network import SwitchRun, Underlay
 from ....primitives.bundle import File
 from ....primitives.templates import fill
 from ..head import head

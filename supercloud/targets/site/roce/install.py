@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....plan.fabric.nccl import collectives_file
-from ....plan.model import Plan
-from ....plan.network.adapter_qos import nodes_key, servers_key
-from ....plan.network.model import Underlay
+from ....plan.build.fabric.nccl import collectives_file
+from ....plan.build.network.adapter_qos import nodes_key, servers_key
+from ....plan.model.network import Underlay
+from ....plan.model.plan import Plan
 from ....primitives.templates import fill
 from .nodes import are_rails_joined
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import ipaddress
 from typing import Any
 
-from ....plan.fabric.nccl import collectives_file
-from ....plan.model import Plan, PoolPlan
-from ....plan.network.adapter_qos import nodes_key
-from ....plan.network.model import Underlay
+from ....plan.build.fabric.nccl import collectives_file
+from ....plan.build.network.adapter_qos import nodes_key
+from ....plan.model.network import Underlay
+from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.bundle import File
 from ....primitives.templates import fill
 from ..head import head

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from ....catalog.adapter_qos import AdapterQos
-from ....plan.network.model import Lossless, Underlay
+from ....plan.model.network import Lossless, Underlay
 from ....primitives.bundle import File
 from ....primitives.templates import fill
 

@@ -5,10 +5,10 @@ There are few of them and their cables are spread over leaves and planes, so the
 
 from __future__ import annotations
 
-from ....plan.model import Plan
-from ....plan.network.adapter_qos import servers_key
-from ....plan.network.model import ServerLinks, Underlay
-from ....plan.network.server_links import server_ends
+from ....plan.build.network.adapter_qos import servers_key
+from ....plan.build.network.server_links import server_ends
+from ....plan.model.network import ServerLinks, Underlay
+from ....plan.model.plan import Plan
 from ....primitives.bundle import File
 from ....primitives.templates import fill
 from ..head import head

@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from ....plan.network.model import Lossless, SwitchRun, Underlay
+from ....plan.model.network import Lossless, SwitchRun, Underlay
 from ....primitives.bundle import File
 from ....primitives.templates import fill
 from ..head import head

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ....plan.model import Plan
-from ....plan.network.model import SwitchRun, Underlay
-from ....plan.network.server_links import ServerEnd, server_ends
+from ....plan.build.network.server_links import ServerEnd, server_ends
+from ....plan.model.network import SwitchRun, Underlay
+from ....plan.model.plan import Plan
 from ....primitives.addresses import Block
 from ....primitives.nodes import HostSet
 from ....primitives.quantity import Rate

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from samples import EXAMPLES
 
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
 from supercloud.targets.site.bom.items import Item, items_of

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from samples import EXAMPLES
 
-from supercloud.plan.cabling.counts import count_cables
-from supercloud.plan.document import document
+from supercloud.plan.build.cabling.counts import count_cables
+from supercloud.plan.publish.document import document
+from supercloud.plan.publish.summary import rows
 from supercloud.plan.resolve import resolve
-from supercloud.plan.summary import rows
 from supercloud.spec.loader import load
 from supercloud.targets import render
 from supercloud.targets.report.glance import glance

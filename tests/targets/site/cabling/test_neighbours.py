@@ -10,10 +10,10 @@ import pytest
 
 import supercloud as sc
 from supercloud.errors import InputError
-from supercloud.plan.cabling.cables import cables_of
-from supercloud.plan.cabling.ends import Spots
-from supercloud.plan.cabling.table import CableTable
-from supercloud.plan.model import Plan
+from supercloud.plan.build.cabling.cables import cables_of
+from supercloud.plan.build.cabling.ends import Spots
+from supercloud.plan.model.cables import CableTable
+from supercloud.plan.model.plan import Plan
 from supercloud.spec.loader import loads
 from supercloud.targets import render
 from supercloud.targets.site.cabling.table import lane_names

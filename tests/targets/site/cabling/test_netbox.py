@@ -12,7 +12,7 @@ import pytest
 import yaml
 from samples import EXAMPLES
 
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
 from supercloud.targets import render, targets_for

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import supercloud as sc
-from supercloud.plan.cabling.cables import cables_of
-from supercloud.plan.model import Plan
+from supercloud.plan.build.cabling.cables import cables_of
+from supercloud.plan.model.plan import Plan
 from supercloud.targets import render
 from supercloud.targets.site.cabling.netlist import ends_of
 from supercloud.targets.site.cabling.verify import Answer, verify

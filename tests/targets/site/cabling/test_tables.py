@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import supercloud as sc
-from supercloud.plan.cabling.cables import cables_of
-from supercloud.plan.cabling.table import CableTable
-from supercloud.plan.model import Plan
+from supercloud.plan.build.cabling.cables import cables_of
+from supercloud.plan.model.cables import CableTable
+from supercloud.plan.model.plan import Plan
 from supercloud.spec.loader import loads
 from supercloud.targets import render, targets_for
 

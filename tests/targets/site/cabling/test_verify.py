@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import supercloud as sc
 from supercloud.cli import app
 from supercloud.errors import InputError
-from supercloud.plan.model import Plan
+from supercloud.plan.model.plan import Plan
 from supercloud.targets import render
 from supercloud.targets.site.cabling.verify import Answer, verify
 
@@ -250,7 +250,7 @@ facility: {rack: {type: orv3-48u, nodes: 4}}
 
 def neighbours(plan: Plan) -> dict[str, list[tuple[str, str, str]]]:
     """What each switch hears: its port, the neighbour, the neighbour's port by the operating system's name."""
-    from supercloud.plan.cabling.cables import cables_of
+    from supercloud.plan.build.cabling.cables import cables_of
 
     table = cables_of(plan, plan.fabrics[0])
     heard: dict[str, list[tuple[str, str, str]]] = {}

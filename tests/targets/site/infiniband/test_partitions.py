@@ -13,16 +13,10 @@ import pytest
 
 import supercloud as sc
 from supercloud.errors import InputError
-from supercloud.plan.diff import diff
-from supercloud.plan.fabric.partitions import (
-    PortKeys,
-    compute_pkey,
-    find_key_match,
-    partition_rules,
-    port_keys,
-)
-from supercloud.plan.fabric.port_guids import PortGuids
-from supercloud.plan.model import Plan
+from supercloud.plan.build.fabric.partitions import PortKeys, compute_pkey, find_key_match, partition_rules, port_keys
+from supercloud.plan.build.fabric.port_guids import PortGuids
+from supercloud.plan.model.plan import Plan
+from supercloud.plan.publish.diff import diff
 from supercloud.spec.loader import loads
 from supercloud.targets import render
 

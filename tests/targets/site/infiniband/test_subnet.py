@@ -9,8 +9,8 @@ import pytest
 
 import supercloud as sc
 from supercloud.errors import InputError
-from supercloud.plan.fabric.guids import read_guids
-from supercloud.plan.model import Plan
+from supercloud.plan.build.fabric.guids import read_guids
+from supercloud.plan.model.plan import Plan
 from supercloud.spec.loader import loads
 from supercloud.targets import render
 

@@ -1,0 +1,193 @@
+"""The port every engine fills, and the registry of engines.
+
+An engine is a class with ``Engine``'s four methods, constructed with a connection and the state folder; what else it
+can do is a protocol of its own that callers look for. To add one: a module in ``engines/`` and a line in ``ENGINES``;
+from another distribution: an entry point of the group ``supercloud.engines``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+
+from ...errors import EngineError, UnknownName, UnusableEngine
+from .responses import valid_text
+from .submission import Status, Submission
+
+if TYPE_CHECKING:  # a list of jobs must come quickly: it opens engines, and places nothing
+    from ...spec import JobSpec
+    from ...spec.fleet import Connection
+    from ..placement.answer import Placement
+
+__all__ = ["ENGINES", "CarriesDigests", "ChecksReach", "Depends", "Engine", "Finds", "FindsCopies", "KeepsResults",
+           "Recalls", "SeesSubmissions", "StreamsLogs", "TakesLate", "TakesTokens", "Unsure", "defect_of",
+           "engine_names", "open_engine"]  # fmt: skip
+
+ENGINES = {
+    "fake": "supercloud.jobs.engines.fake:FakeEngine",
+    "kubernetes": "supercloud.jobs.engines.kubernetes.engine:KubernetesEngine",
+    "local": "supercloud.jobs.engines.local.engine:LocalEngine",
+    "slurm": "supercloud.jobs.engines.slurm.engine:SlurmEngine",
+}
+
+_PRETENDS = "fake"
+
+
+class Unsure(EngineError):
+    """The engine was asked to take a job and did not answer: it may have it. Nobody asks again before looking."""
+
+
+class Engine(Protocol):
+    """Something that runs jobs."""
+
+    pace: float
+    """Seconds between two questions while somebody waits for a job."""
+
+    def prepare(self, job: JobSpec, placement: Placement, key: str) -> Submission:
+        """What would be done for a job; changes nothing anywhere."""
+
+    def submit(self, submission: Submission) -> str:
+        """Do it; returns what the engine calls the job.
+
+        Raises :class:`EngineError` when it was *not* taken, :class:`Unsure` when nobody knows.
+        """
+
+    def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:
+        """How jobs are, in one question; what the engine does not know is left out."""
+
+    def cancel(self, ref: str) -> None:
+        """Ask that a job ends; a job that has ended is no error."""
+
+
+@runtime_checkable
+class ChecksReach(Protocol):
+    """An engine that knows, without asking anybody, when it cannot be reached from this machine."""
+
+    def check_reach(self) -> None:
+        """Raise :class:`EngineError` with how to reach it; called before a job is recorded for it."""
+
+
+@runtime_checkable
+class TakesTokens(Protocol):
+    """An engine with tokens of the user, some of which say no host that they are for."""
+
+    def name_address(self) -> None:
+        """Called where the user named the connection (in a command or a call, not in a file of a fleet): from now on
+        the tokens that say no host are for its address, and for no other.
+        """
+
+
+@runtime_checkable
+class Finds(Protocol):
+    """An engine whose ``submit`` may be repeated only when the job is certainly not there."""
+
+    def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
+        """For each key submitted after ``since`` its ref, None when it is certainly not there; left out: who knows."""
+
+
+@runtime_checkable
+class TakesLate(Protocol):
+    """An engine whose scheduler may still take a job some time after nobody waits for its answer any more, and which
+    may then have two jobs of one key: what :meth:`Finds.find` does not see is submitted again only after that time.
+    """
+
+    late_arrival: float
+    """Seconds after the end of a submission without an answer within which its job may still appear."""
+
+
+@runtime_checkable
+class SeesSubmissions(Protocol):
+    """An engine whose submissions may go on after the end of the process that began them."""
+
+    def on_its_way(self, keys: Sequence[str]) -> set[str]:
+        """Those of the keys whose submission has not ended yet."""
+
+
+@runtime_checkable
+class FindsCopies(Protocol):
+    """An engine that may have several jobs of one key, and can list those that have not ended."""
+
+    def copies(self, jobs: Mapping[str, tuple[str, str]]) -> Mapping[str, Sequence[str]]:
+        """For each ref, given with its key and the digest of its spec, the refs of the other jobs that carry that key
+        and have not ended; also where the engine has forgotten the job of that ref. Refs without others are left out.
+        """
+
+
+@runtime_checkable
+class CarriesDigests(Protocol):
+    """An engine that keeps :attr:`Submission.spec` with its jobs."""
+
+    def digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
+        """For each job that :meth:`Finds.find` has found, the digest of the spec it was submitted for; left out: it
+        carries none, or the engine no longer says.
+        """
+
+
+@runtime_checkable
+class Recalls(Protocol):
+    """An engine that can take a job back as long as it has not begun."""
+
+    def recall(self, ref: str) -> None:
+        """End a job unless it has begun; it then is CANCELLED without ever having started."""
+
+
+@runtime_checkable
+class Depends(Protocol):
+    """An engine that itself waits for other jobs of its own: ``prepare`` finds what it calls them in ``job.after``."""
+
+    depends: bool
+
+
+@runtime_checkable
+class KeepsResults(Protocol):
+    """An engine that takes what a job leaves as its result (in the file SUPERCLOUD_RESULT names, or printed as
+    :mod:`.remote` does), and can show it."""
+
+    def read_result(self, key: str, offset: int) -> bytes:
+        """A piece of it from a byte on; empty when there is no more (yet)."""
+
+
+@runtime_checkable
+class StreamsLogs(Protocol):
+    """An engine that can show what a job has printed."""
+
+    def read_log(self, key: str, offset: int) -> bytes:
+        """What a job printed from a byte on, in pieces of bounded size; empty when there is no more (yet)."""
+
+
+def open_engine(connection: Connection, folder: Path) -> Engine:
+    """The engine of a connection; one and the same for the same connection and state folder."""
+    return _open(connection, folder, os.getpid())
+
+
+@lru_cache(maxsize=32)
+def _open(connection: Connection, folder: Path, process: int) -> Engine:  # a fork needs one of its own
+    return cast(Engine, _class_of(connection.engine)(connection, folder))
+
+
+def _class_of(name: str) -> Any:
+    if home := ENGINES.get(name):
+        module, _, attribute = home.partition(":")
+        return getattr(import_module(module), attribute)
+    others = {point.name: point for point in entry_points(group="supercloud.engines")}
+    if name not in others:
+        raise UnknownName("engine", name, engine_names())
+    return others[name].load()
+
+
+def defect_of(what: str, error: Exception) -> UnusableEngine:
+    """What an engine raised that no engine should raise, as an error that can be shown: ``what`` it means."""
+    defect = UnusableEngine(f"{what}: its engine failed with {type(error).__name__}: {valid_text(str(error))[:300]}; "
+                            "please report it")  # fmt: skip
+    defect.__cause__ = error
+    return defect
+
+
+def engine_names() -> list[str]:
+    """Engines for users; the one that only pretends is for tests of programs that call this package."""
+    return sorted({*ENGINES, *(point.name for point in entry_points(group="supercloud.engines"))} - {_PRETENDS})

@@ -1,0 +1,186 @@
+"""Answers of a bounded size that end by a deadline, whatever sends them: a service, a command, a login node.
+
+What a cluster says is not under our control. An answer without end would fill the memory, and one that comes byte by
+byte would be waited for as long as every byte is in time.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import IO
+
+from .base import Unsure
+
+__all__ = ["ANSWER", "LOOK", "REASON", "RESULT", "Deadline", "Limits", "read", "run"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bytes of an answer, and seconds from the question to its end."""
+
+    size: int
+    seconds: float
+
+
+ANSWER = Limits(2**27, 900)
+"""slurmrestd takes about 10 kB for a job, and a controller keeps 10,000 of them where its MaxJobCount is not raised;
+squeue and sacct take about 300 bytes for a job or task, and the database minutes to find them. Kubernetes gives 500
+objects at a time. What is read of an answer takes several times its memory: :mod:`.answers` bounds that by the number
+of its values."""
+
+LOOK = 30.0
+"""Seconds that the broker waits for its clusters, all of them together, in each part of a look. Who has not answered
+then is out of service until the answer comes; jobs of the others go on."""
+
+REASON = 2**20
+"""Bytes of an error that are read: the reason stands at its beginning."""
+
+RESULT = 2**30
+"""Bytes of what a job left as its result that are read into memory."""
+
+_PIECE = 2**18
+
+
+class Deadline:
+    """Until when a request may last: at the deadline its connections are shut down, so that no read goes on.
+
+    A limit of each read alone would not do: headers, sizes of chunks and contents may all come byte by byte.
+    """
+
+    def __init__(self, seconds: float):
+        self.seconds, self.passed = seconds, False
+        self._watched: socket.socket | None = None
+        self._lock = threading.Lock()
+        self._timer = threading.Timer(seconds, self._end)
+        self._timer.daemon = True
+
+    def watch(self, connection: socket.socket) -> None:
+        """Shut down this connection too, if it is still used at the deadline.
+
+        It is known by a descriptor of its own, so that TLS may be laid over it later. Raises :class:`OSError`, and
+        closes the connection, where there can be none.
+        """
+        try:
+            watched = socket.socket(fileno=os.dup(connection.fileno()))
+        except OSError:
+            connection.close()
+            raise
+        with self._lock:
+            self._forget()  # a request has one at a time; the one before was given up
+            self._watched = watched
+        if self.passed:
+            self._end()
+
+    def _end(self) -> None:
+        with self._lock:
+            self.passed = True
+            if self._watched:
+                with suppress(OSError):
+                    self._watched.shutdown(socket.SHUT_RDWR)
+
+    def _forget(self) -> None:
+        if self._watched:
+            self._watched.close()
+        self._watched = None
+
+    def wait(self, seconds: float) -> None:
+        """Wait, no longer than until the deadline."""
+        self._timer.finished.wait(seconds)
+
+    def check(self, source: str) -> None:
+        """Raise :class:`Unsure` if it has passed: what was read may be a part of the answer."""
+        if self.passed:
+            raise Unsure(f"{source} timed out: its answer has no end after {self.seconds:g} s")
+
+    def check_connection(self) -> None:
+        """Raise :class:`TimeoutError` if it has passed: a reader takes the end that it made for that of the answer."""
+        if self.passed:
+            raise TimeoutError(f"no connection after {self.seconds:g} s")
+
+    def __enter__(self) -> Deadline:
+        self._timer.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:  # fmt: skip
+        self._timer.cancel()
+        with self._lock:
+            self._forget()
+
+
+def read(piece: Callable[[int], bytes], size: int, source: str) -> bytes:
+    """All that ``piece`` (which takes a number of bytes) gives; :class:`Unsure` for more than ``size`` bytes."""
+    found = bytearray()
+    try:
+        while data := piece(min(_PIECE, size + 1 - len(found))):
+            found += data
+            if len(found) > size:
+                raise too_large(source, size)
+        return bytes(found)
+    except MemoryError:
+        found.clear()
+        raise Unsure(f"{source}: the memory does not hold its answer") from None
+
+
+def too_large(source: str, size: int) -> Unsure:
+    """The error of an answer that is larger than this many bytes."""
+    return Unsure(f"{source}: its answer has more than {size:,} bytes; is that the service it should be?")
+
+
+def run(argv: Sequence[str], stdin: IO[bytes] | None, limits: Limits, silence: float,
+        source: str) -> subprocess.CompletedProcess[bytes]:  # fmt: skip
+    """Run a command and return what it printed.
+
+    ``silence`` is for how many seconds it may print nothing. Raises :class:`Unsure` beyond a limit, and
+    :class:`OSError` where it cannot be started.
+    """
+    with subprocess.Popen(argv, stdin=stdin or subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:  # fmt: skip
+        try:
+            out, error = _printed(process, limits, silence, source)
+        except BaseException as problem:
+            process.kill()
+            if isinstance(problem, MemoryError):
+                raise Unsure(f"{source}: the memory does not hold its answer") from None
+            raise
+    return subprocess.CompletedProcess(argv, process.returncode, out, error)
+
+
+def _printed(process: subprocess.Popen[bytes], limits: Limits, silence: float, source: str) -> tuple[bytes, bytes]:
+    assert process.stdout and process.stderr
+    found = {process.stdout.fileno(): bytearray(), process.stderr.fileno(): bytearray()}
+    end = time.monotonic() + limits.seconds
+    with selectors.DefaultSelector() as selector:
+        for pipe in (process.stdout, process.stderr):
+            selector.register(pipe, selectors.EVENT_READ)
+        while selector.get_map():
+            patience = min(silence, end - time.monotonic())
+            ready = selector.select(patience) if patience > 0 else []
+            if not ready:
+                raise _late(source, silence if patience == silence else limits.seconds)
+            for key, _ in ready:
+                data = os.read(key.fd, _PIECE)
+                if not data:
+                    selector.unregister(key.fileobj)
+                found[key.fd] += data
+            if sum(map(len, found.values())) > limits.size:
+                raise too_large(source, limits.size)
+    try:
+        process.wait(max(0.0, min(silence, end - time.monotonic())))
+    except subprocess.TimeoutExpired:
+        raise _late(source, silence) from None
+    out, error = found.values()
+    return bytes(out), bytes(error)
+
+
+def _late(source: str, seconds: float) -> Unsure:
+    return Unsure(f"{source} did not answer for {seconds:g} s")

@@ -1,0 +1,238 @@
+"""HTTP with a credential: to the address that was given, and nowhere else.
+
+A redirect would carry the credential to another host, or from https to http; a proxy of the environment would see it.
+"""
+
+from __future__ import annotations
+
+import http.client
+import io
+import ipaddress
+import logging
+import os
+import re
+import socket
+import traceback
+import urllib.error
+import urllib.request
+from functools import cache, partial
+from http.client import HTTPMessage
+from typing import IO, Any
+from urllib.parse import urlsplit
+
+from ...errors import UnusableEngine
+from . import bounded_io as bounded
+from .bounded_io import ANSWER, Deadline, Limits
+
+__all__ = [
+    "NotConnected",
+    "PROXY",
+    "by_way_of",
+    "has_certain_host",
+    "header_value",
+    "is_plain",
+    "proxy_for",
+    "send",
+    "warn_of_plain",
+]
+
+PROXY = "SUPERCLOUD_PROXY"
+"""The address of a proxy that requests beyond this machine go through; those of the environment are not used."""
+
+
+_CERTAIN = re.compile(r"https?://(?P<host>\[[0-9a-f:.]+\]|[0-9a-z_.-]+)(:[0-9]*)?(/|\Z)", re.IGNORECASE | re.ASCII)
+
+
+class NotConnected(OSError):
+    """A connection was not made: nothing was sent."""
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage,
+                         newurl: str) -> None:  # fmt: skip
+        fp.close()
+        raise UnusableEngine(f"{req.full_url} redirects to {newurl[:200]}; the token is not sent there: give the "
+                             "address of the service itself, as --via or under connect:")  # fmt: skip
+
+
+def send(request: urllib.request.Request, patience: float, limits: Limits = ANSWER) -> bytes:
+    """Send a request and return the answer; raises as :func:`urllib.request.urlopen` does.
+
+    An :class:`urllib.error.URLError` whose reason is :class:`NotConnected` means that nothing was sent.
+
+    ``patience`` is for how many seconds nothing may come. An answer beyond ``limits`` raises :class:`Unsure`, a
+    redirect :class:`EngineError`. Of an error (:class:`urllib.error.HTTPError`) only the beginning can be read. A
+    proxy is used only where ``SUPERCLOUD_PROXY`` names one, and never for an address of this machine.
+    """
+    proxy = proxy_for(request.full_url)
+    handler = urllib.request.ProxyHandler({"http": proxy, "https": proxy} if proxy else {})
+    with bounded.Deadline(limits.seconds) as deadline:
+        opener = urllib.request.build_opener(handler, _NoRedirects, _Http(deadline, proxy), _Https(deadline, proxy))
+        try:
+            with opener.open(request, timeout=patience) as response:
+                data = bounded.read(response.read, limits.size, request.full_url)
+                if response.length:  # reading in pieces does not look for what is missing at the end
+                    raise http.client.IncompleteRead(b"", response.length)
+        except urllib.error.HTTPError as error:
+            with error:
+                reason = _beginning(error)
+            deadline.check(request.full_url)
+            raise urllib.error.HTTPError(error.url, error.code, error.msg, error.hdrs, io.BytesIO(reason)) from None
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            if not isinstance(getattr(error, "reason", None), NotConnected):
+                deadline.check(request.full_url)
+            raise
+        deadline.check(request.full_url)
+        return data
+
+
+def _beginning(error: urllib.error.HTTPError) -> bytes:
+    try:
+        return error.read(bounded.REASON)
+    except (OSError, ValueError, http.client.HTTPException):
+        return b""
+
+
+class _Http(urllib.request.HTTPHandler):
+    """Connections that end by a deadline."""
+
+    def __init__(self, deadline: Deadline, proxy: str):
+        super().__init__()
+        self.deadline, self.proxy = deadline, proxy
+
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(partial(_connection, http.client.HTTPConnection, self.deadline, self.proxy), req)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    """The same with TLS."""
+
+    def __init__(self, deadline: Deadline, proxy: str):
+        super().__init__()
+        self.deadline, self.proxy = deadline, proxy
+
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(partial(_connection, http.client.HTTPSConnection, self.deadline, self.proxy), req)
+
+
+def _connection(kind: type[http.client.HTTPConnection], deadline: Deadline, proxy: str, host: str,
+                **settings: Any) -> http.client.HTTPConnection:  # fmt: skip
+    def watched_socket(*where: Any, **how: Any) -> socket.socket:
+        made = socket.create_connection(*where, **how)
+        deadline.watch(made)
+        return made
+
+    class Watched(kind):  # type: ignore[misc, valid-type]
+        def __init__(self) -> None:
+            super().__init__(host, **settings)
+            self._create_connection = watched_socket  # of http.client: what a proxy answers ends by the deadline, too
+
+        def _tunnel(self) -> None:
+            super()._tunnel()
+            deadline.check_connection()
+
+        def connect(self) -> None:
+            try:
+                super().connect()  # TLS and the tunnel of a proxy are part of it
+            except (OSError, ValueError, http.client.HTTPException) as error:
+                # http.client of Python 3.11.2 does not close what it reads the answer of a proxy with
+                traceback.clear_frames(error.__traceback__)
+                reason = f"no connection after {deadline.seconds:g} s" if deadline.passed else _reason(error)
+                raise NotConnected(f"{reason}{by_way_of(proxy)}") from error
+
+    connection: http.client.HTTPConnection = Watched()
+    return connection
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError | ValueError):
+        return str(error)
+    return f"the answer to CONNECT is not HTTP: {str(error)!r:.100}"  # the error quotes what it could not read
+
+
+def header_value(text: str, what: str) -> str:
+    """A text that can be the value of a header. Raises :class:`EngineError` for anything but printable ASCII.
+
+    The error names ``what`` it is and the place in it, not the text: it may be a credential, and a library that is
+    given such a value quotes it.
+    """
+    for place, character in enumerate(text, 1):
+        if not " " <= character <= "~":
+            raise UnusableEngine(f"{what} has a character that no HTTP header may have, at place {place} of "
+                                 f"{len(text)}: write it anew, as one line of printable ASCII")  # fmt: skip
+    return text
+
+
+def is_plain(address: str, proxy: str | None = None) -> bool:
+    """Whether a credential that is sent to an address, by way of a proxy or without one, can be read on its way.
+
+    Whatever is not https can: a library adds a scheme of its own to an address without one. Only plain http to this
+    very machine stays in it, unless a proxy has it first, or a client could take another host for it.
+    """
+    if address[:8].lower() == "https://":
+        return False
+    return bool(proxy) or address[:7].lower() != "http://" or not _is_loopback(_host(address))
+
+
+def proxy_for(address: str, speaks_tls: bool = False) -> str:
+    """The proxy that ``SUPERCLOUD_PROXY`` names, for any address but those of this machine; empty where there is none.
+
+    Raises :class:`UnusableEngine` where it is not the address of a proxy, or is one of https and the client of the
+    caller does not speak TLS to a proxy: http.client would send it the password in plain text. Without a scheme it is
+    one of http.
+    """
+    said = os.environ.get(PROXY, "")
+    if not said or _is_loopback(_host(address)):
+        return ""
+    proxy = said if "://" in said else f"http://{said}"
+    try:
+        parts = urlsplit(proxy)
+        is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_one = False
+    if not is_one or not proxy.isprintable() or " " in proxy:
+        raise UnusableEngine(f"{PROXY} is {_without_user(said)!r:.100}, not the address of a proxy: write "
+                             "http://HOST:PORT, or unset it")  # fmt: skip
+    if parts.scheme == "https" and not speaks_tls:
+        raise UnusableEngine(f"{PROXY} is {_without_user(proxy)!r:.100}, and {address} is reached by a client that "
+                             "does not speak TLS to a proxy: it would send the user and password of the proxy in "
+                             "plain text; write http://HOST:PORT of a proxy without TLS, or unset it")  # fmt: skip
+    return proxy
+
+
+def by_way_of(proxy: str | None) -> str:
+    """What is added to an error where a proxy is used; its user and password are left out."""
+    return f", by way of the proxy {_without_user(proxy)} (is it that of {PROXY} or proxy-url?)" if proxy else ""
+
+
+def _without_user(address: str) -> str:
+    scheme, separator, rest = address.rpartition("://")
+    return f"{scheme}{separator}{rest.rpartition('@')[2]}"
+
+
+def has_certain_host(address: str) -> bool:
+    """Whether all clients take the same part of an address for its host: not so with a user or a backslash in it."""
+    return _CERTAIN.match(address) is not None
+
+
+def _host(address: str) -> str:
+    """The host of an address, in small letters; empty where clients could connect to another one."""
+    found = _CERTAIN.match(address)
+    return found["host"].strip("[]").lower() if found else ""
+
+
+@cache
+def warn_of_plain(address: str) -> None:
+    """Say, once for an address, that a credential goes over a network in plain text."""
+    if is_plain(address):
+        logging.getLogger("supercloud").warning(
+            "warning: %s: the token goes over the network in plain text; use https, or an ssh tunnel to 127.0.0.1",
+            address,
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"  # names below it may be looked up in the network

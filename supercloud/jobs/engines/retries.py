@@ -1,0 +1,22 @@
+"""Which exit codes are tried again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ...spec import JobSpec
+
+__all__ = ["retried"]
+
+
+def retried(job: JobSpec) -> tuple[int, ...]:
+    """Exit codes after which a job is started again, as long as it has retries left; of several rules the first counts.
+
+    0 is no failure, and whatever no rule names ends the job.
+    """
+    decided: dict[int, str] = {}
+    for rule in job.retry_rules:
+        for code in rule.exit_codes:
+            decided.setdefault(code, rule.action)
+    return tuple(sorted(code for code, action in decided.items() if action == "retry" and code))

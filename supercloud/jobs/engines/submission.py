@@ -1,0 +1,97 @@
+"""What passes between the job API and an engine: a submission on the way in, a status on the way back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+
+from ...errors import EngineError
+from ..store.states import State
+from .responses import LARGEST_COUNT, LAST_TIME, is_number, valid_text
+
+__all__ = ["Status", "Submission", "digest_of_spec"]
+
+
+@dataclass(frozen=True)
+class Submission:
+    """Everything an engine is going to do for a job, decided. Its text is the dry run: the two cannot differ."""
+
+    key: str
+    """The job's idempotency key; the engine can find its job by it."""
+    argv: tuple[str, ...]
+    """The program that is started, with its arguments; no shell reads them."""
+    stdin: str = ""
+    """A script that goes with it, or an object as JSON."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str | int | float] = field(default_factory=dict)
+    """What else the engine needs to know."""
+    recorded: float = 0.0
+    """When its job was recorded, in seconds since 1970: a key that was freed is used again by another job."""
+    spec: str = ""
+    """Digest of what its user asked for (:func:`digest_of_spec`). The engine keeps it with the job, so that a store
+    which has lost the record can tell whether a job found by its key is the one that is asked for now."""
+
+    @property
+    def digest(self) -> str:
+        """The same for what is submitted again for the same job, another one for whatever else has its key."""
+        whole = json.dumps([self.argv, self.stdin, sorted(self.env.items()), self.recorded])
+        return hashlib.sha256(whole.encode()).hexdigest()
+
+    def __str__(self) -> str:
+        lines = [f"# {name}: {value}" for name, value in sorted(self.settings.items())]
+        lines += [f"{name}={shlex.quote(value)}" for name, value in sorted(self.env.items())]
+        lines.append(shlex.join(self.argv))
+        return "\n".join(lines) + "\n" + (f"\n{_shown(self.stdin)}" if self.stdin else "")
+
+    def to_json(self) -> str:
+        """As text that :meth:`of_json` reads."""
+        return json.dumps(vars(self), ensure_ascii=False)
+
+    @classmethod
+    def of_json(cls, text: str) -> Submission:
+        """What :meth:`to_json` wrote, in this version or another one; what is not known here is left out."""
+        data = json.loads(text)
+        known = {item.name: data[item.name] for item in fields(cls) if item.name in data}
+        return cls(**known | {"argv": tuple(data["argv"])})
+
+
+def digest_of_spec(spec: str) -> str:
+    """What an engine keeps of a job's spec, as the store has it: short enough for a comment of Slurm."""
+    return hashlib.sha256(spec.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Status:
+    """What an engine says about a job. Raises :class:`EngineError` for a number that the job store does not hold."""
+
+    state: State
+    attempt: int = 0
+    """Which start of it, from 1; a job that was put back has a higher one. 0: the engine does not say."""
+    reason: str = ""
+    """Why it waits or how it ended, as a sentence."""
+    exit_code: int | None = None
+    started: float | None = None
+    """Seconds since 1970, as are all times here."""
+    ended: float | None = None
+
+    def __post_init__(self) -> None:
+        bounds = (("attempt", self.attempt, LARGEST_COUNT), ("exit code", self.exit_code, LARGEST_COUNT),
+                  ("start", self.started, LAST_TIME), ("end", self.ended, LAST_TIME))  # fmt: skip
+        for name, value, most in bounds:
+            if value is not None and not is_number(value, -most, most):
+                raise EngineError(f"an answer makes no sense: the {name} of a job is {value!r:.40}, not a number up to "
+                                  f"{most}")  # fmt: skip
+        if (text := valid_text(self.reason)) != self.reason:
+            object.__setattr__(self, "reason", text)
+
+
+def _shown(text: str) -> str:
+    """An object as people write it; whatever reads the one reads the other."""
+    if not text.startswith("{"):
+        return text
+    import yaml
+
+    return str(yaml.safe_dump(json.loads(text), sort_keys=False, allow_unicode=True, width=120))

@@ -1,0 +1,168 @@
+"""Python functions as jobs: ``executor.submit(train, 3).result()`` is what ``train(3)`` returns there, or raises.
+
+    with Executor(plan, engine="slurm", accelerators={"type": "h100", "count": 8}, time_limit="2 h") as executor:
+        futures = [executor.submit(train, seed) for seed in range(4)]
+        print([future.result() for future in as_completed(futures)])
+
+The function is found by its module and name there, so it must be importable, or be in the script that runs, which then
+submits under ``if __name__ == "__main__":`` only; with ``cloudpickle`` installed on both sides any function will do.
+There, and in an image, is Python of the same release; nothing of ours need be.
+
+Arguments travel in a variable of the job's environment, which other users of a node cannot read, and lie in the job's
+script or object: who may read those may read them.
+
+Arguments and results are pickled, and reading a pickle runs what it says: a result is as trusted as whoever can write
+it. On this machine and under Slurm it is a file in a folder that only the user may write, and one that does not belong
+to who submitted the job is refused. On Kubernetes it comes with what the job's pods print, which is up to everybody who
+may create pods or execute programs in the tenant's namespace: share a namespace only with people whom you would let run
+programs as yourself.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import pickle
+import sys
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from ..catalog import Catalog
+from ..errors import InputError, JobFailed
+from ..plan.model.plan import Plan
+from ..spec import JobSpec
+from ..spec.fleet import Connection
+from .api import submit
+from .arguments import check_place
+from .fleet.state import Fleet
+from .job import Job
+from .runtime import remote_call as remote
+from .runtime.remote_call import SCRIPT, RemoteTraceback
+from .store.states import State
+from .store.store import Store
+
+__all__ = ["Call", "Executor", "RemoteTraceback"]
+
+_MOST = 96_000  # characters of arguments: they travel in a variable, which the system holds below 128 KiB
+
+
+class Call(Job):
+    """A function that runs as a job."""
+
+    def result(self, timeout: float | None = None) -> Any:
+        """What the function returned; raises what it raised, with the traceback from there as its cause."""
+        problem = self.exception(timeout)
+        if problem is not None:
+            raise problem
+        return self._value
+
+    def _problem(self) -> BaseException | None:
+        state = self.record.state
+        data = self.output() if state in (State.COMPLETED, State.FAILED) and self.record.connection else b""
+        if not data:
+            return self._failure()
+        sys.modules.setdefault(SCRIPT, sys.modules["__main__"])  # what its classes are called in an answer
+        kind, *rest = pickle.loads(data)
+        if kind == "returned":
+            self._value = rest[0]
+            return None
+        error, text = rest
+        if error is None:
+            return JobFailed(f"{self._failure()}\n{text}", state, self.record.exit_code)
+        assert isinstance(error, BaseException)
+        error.__cause__ = RemoteTraceback(text)
+        return error
+
+
+class Executor:
+    """Runs functions as jobs, as one of ``concurrent.futures`` does; ``fields`` are those of a job."""
+
+    def __init__(
+        self, where: Plan | Fleet, *, engine: str | Connection | None = None, store: Store | None = None,
+        catalog: Catalog | None = None, python: str = "", name: str = "", **fields: Any,
+    ):  # fmt: skip
+        check_place(where, (Plan, Fleet), "Executor takes a plan or a fleet")
+        self._where, self._engine, self._store, self._catalog = where, engine, store, catalog
+        self._python = python or ("python3" if fields.get("image") else sys.executable)
+        self._name, self._fields = name, fields
+        self._calls: list[Call] = []
+        self._closed = False
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Call:
+        """Run ``function(*args, **kwargs)`` as a job."""
+        if self._closed:
+            raise RuntimeError("this executor was shut down")
+        job = JobSpec.model_validate(
+            {"accelerators": {"count": 0}} | self._fields
+            | {"name": self._name or _name(function),
+               "command": [self._python, "-c", _remote()],
+               "env": {**self._fields.get("env", {}), remote.CALL: packed(function, args, kwargs)}}
+        )  # fmt: skip
+        held = submit(job, self._where, engine=self._engine, store=self._store, catalog=self._catalog)
+        call = Call(held.record, held.store)
+        self._calls.append(call)
+        return call
+
+    def map(self, function: Callable[..., Any], /, *iterables: Iterable[Any], timeout: float | None = None
+            ) -> Iterator[Any]:  # fmt: skip
+        """What the function returns for each, in order; all are submitted before the first is waited for."""
+        end = None if timeout is None else time.monotonic() + timeout
+        calls = [self.submit(function, *args) for args in zip(*iterables, strict=False)]
+        return (call.result(None if end is None else max(0.0, end - time.monotonic())) for call in calls)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.shutdown()
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more; wait for what there is, or cancel it. Jobs go on whether or not anybody waits."""
+        self._closed = True
+        for call in self._calls if cancel_futures else ():
+            call.cancel()
+        if wait:
+            from .futures import wait as wait_for
+
+            wait_for(self._calls)
+
+
+def packed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """A call as one word."""
+    module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
+    paths = [path for path in sys.path if path]
+    if module and module != "__main__" and name and "<" not in name:
+        call = pickle.dumps((paths, f"{module}:{name}", pickle.dumps((args, kwargs))))
+    else:
+        try:
+            cloudpickle = importlib.import_module("cloudpickle")
+            call = pickle.dumps((paths, "", cloudpickle.dumps((function, args, kwargs))))
+        except ImportError:
+            main = sys.modules["__main__"]
+            script = getattr(main, "__file__", None) if getattr(main, "__spec__", None) is None else None
+            if module != "__main__" or "<" in name or not script or not Path(script).is_file():
+                raise InputError(f"{name or function!r} cannot be imported where the job runs: put it at the top of a "
+                                 "module, or install cloudpickle here and there") from None  # fmt: skip
+            call = pickle.dumps((paths, f"{Path(script).resolve()}:{name}", pickle.dumps((args, kwargs))))
+    text = base64.urlsafe_b64encode(zlib.compress(call)).decode()
+    if len(text) > _MOST:
+        raise InputError(f"the arguments of {name} are {len(text)} characters when packed, at most {_MOST} travel with "
+                         "a job; put them in a file and pass its path")  # fmt: skip
+    return text
+
+
+@cache
+def _remote() -> str:
+    """The program that calls a function there."""
+    return Path(remote.__file__).read_text()
+
+
+def _name(function: Callable[..., Any]) -> str:
+    """A job's name for a function."""
+    text = "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in getattr(function, "__name__", "call"))
+    return text.strip("-").lower()[:40].lstrip("0123456789-") or "call"

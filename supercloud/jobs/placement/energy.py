@@ -1,0 +1,24 @@
+"""What the part of the machines that a job occupies draws."""
+
+from __future__ import annotations
+
+from ...plan.model.plan import Plan
+from .answer import Placement
+
+__all__ = ["watts"]
+
+
+def watts(plan: Plan, placement: Placement) -> float | None:
+    """At full power, by its share of the accelerators of its nodes; None where nobody knows the machine's power.
+
+    A job without accelerators is counted as its nodes: what part of them it takes is its engine's business.
+    """
+    pool = plan.pool(placement.pool)
+    if pool.machine.power is None:
+        return None
+    share = 1.0
+    if placement.accelerators_per_node and placement.node_accelerators and not placement.slice:
+        share = placement.accelerators_per_node / placement.node_accelerators
+    elif placement.slice:
+        return None
+    return placement.nodes * share * pool.machine.power.to("W")

@@ -1,0 +1,135 @@
+"""What placement prefers: one sum over price, carbon, wait, topology and fragmentation, weighted by the user.
+
+Every term lies between 0 and 1, so weights compare. Price and carbon are parts of those of the dearest and dirtiest
+candidate; a wait is its part of wait and run together; topology and fragmentation are 0 in the best case there is.
+What nobody knows counts like the worst that is known. Sums closer than one in a hundred count as equal: the rest of the
+order then decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ...plan.model.plan import Plan, PoolPlan
+from ...primitives.quantity import Price
+from ...spec import JobSpec
+from ...spec.fleet import Policy
+from ..fleet.domains import Domains, Spread
+
+__all__ = ["Terms", "carbon_of", "energy_of", "fragmentation", "hourly_price", "scores", "topology", "weights_of"]
+
+_HOUR = 3600.0
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a candidate costs, in each unit."""
+
+    cost: float | None
+    """USD until the time limit, with moved data."""
+    carbon: float | None
+    wait: float | None
+    """Seconds."""
+    run: float
+    """Seconds; an hour where the job has no time limit."""
+    topology: float
+    fragmentation: float
+
+
+def weights_of(job: JobSpec, policy: Policy) -> Mapping[str, float]:
+    """How much each term counts: what is minimized 1, a wait a quarter, others nothing, unless somebody says so."""
+    minimize = job.place.minimize if "minimize" in job.place.model_fields_set else policy.minimize
+    weights: dict[str, float] = {"cost": 0.0, "carbon": 0.0, "wait": 0.25, "topology": 0.0, "fragmentation": 0.0}
+    weights[minimize] = 1.0
+    if job.place.carbon == "prefer-low":
+        weights["carbon"] = max(weights["carbon"], 0.5)
+    weights.update({str(name): weight for name, weight in (*policy.weights.items(), *job.weights.items())})
+    return weights
+
+
+def scores(terms: Sequence[Terms], weights: Mapping[str, float]) -> list[float]:
+    """The weighted sum for each candidate."""
+    cost = max((term.cost for term in terms if term.cost is not None), default=0.0) or 1.0
+    carbon = max((term.carbon for term in terms if term.carbon is not None), default=0.0) or 1.0
+    nobody = {"cost": all(term.cost is None for term in terms), "carbon": all(term.carbon is None for term in terms)}
+    sums = []
+    for term in terms:
+        waited = 1.0 if term.wait is None else term.wait / (term.wait + term.run)
+        sums.append(
+            weights["cost"] * (0.0 if nobody["cost"] else 1.0 if term.cost is None else term.cost / cost)
+            + weights["carbon"] * (0.0 if nobody["carbon"] else 1.0 if term.carbon is None else term.carbon / carbon)
+            + weights["wait"] * waited
+            + weights["topology"] * term.topology
+            + weights["fragmentation"] * term.fragmentation
+        )
+    return sums
+
+
+def hourly_price(plan: Plan, pool: PoolPlan, declared: Mapping[str, Price]) -> float | None:
+    """USD of a node in an hour: what the fleet says, else what its energy costs; None where neither is known."""
+    said = declared.get(pool.name)
+    if said is not None:
+        return said.to("USD/h")
+    energy = plan.facility.energy if plan.facility else None
+    watts = _watts(pool)
+    if energy is None or energy.price is None or watts is None:
+        return None
+    return energy.price.to("USD/kWh") * watts / 1000 * _pue(plan)
+
+
+def energy_of(plan: Plan, pool: PoolPlan, nodes: int, seconds: float) -> float | None:
+    """kWh of so many nodes at full power, with what the building adds."""
+    watts = _watts(pool)
+    return None if watts is None else watts / 1000 * nodes * seconds / _HOUR * _pue(plan)
+
+
+def carbon_of(plan: Plan, energy: float | None, begin: float, seconds: float) -> float | None:
+    """Grams of CO2e of energy drawn evenly from ``begin`` (seconds since 1970) on: by the hour where that is known."""
+    if energy is None:
+        return None
+    supply = plan.facility.energy if plan.facility else None
+    if supply and len(supply.carbon_by_hour) == 24:
+        return energy * _mean_of_hours(supply.carbon_by_hour, begin / _HOUR, max(seconds, 1.0) / _HOUR)
+    place = plan.site.location
+    intensity = (supply.carbon if supply else None) or (place.carbon if place else None)
+    return energy * intensity.to("g/kWh") if intensity else None
+
+
+def _mean_of_hours(day: Sequence[float], begin: float, hours: float) -> float:
+    """Mean of a profile that repeats every 24 hours over a span; what is beyond whole days is taken hour by hour."""
+    days, rest = divmod(hours, 24.0)
+    total, at, left = sum(day) * days, begin % 24.0, rest
+    while left > 1e-9:
+        step = min(left, 1.0 - at % 1.0)
+        total += day[int(at) % 24] * step
+        at, left = at + step, left - step
+    return total / hours
+
+
+def topology(domains: Domains, lies: Spread, nodes: int) -> float:
+    """0 inside one innermost domain, towards 1 the further out and the more scattered the job lies."""
+    if nodes < 2 or lies.level == 0:
+        return 0.0
+    scattered = (len(lies.parts) - 1) / max(1, len(domains.levels[0]))
+    return (lies.level + scattered) / len(domains.levels)
+
+
+def fragmentation(lies: Spread, nodes: int, per_node: int, units: int) -> float:
+    """Half what it leaves idle on its nodes, half what it leaves over in the domains that it breaks up."""
+    idle = 1 - per_node / units if units and per_node else 0.0
+    return 0.5 * idle + 0.5 * lies.left / (lies.left + nodes)
+
+
+def _watts(pool: PoolPlan) -> float | None:
+    """The most a node draws: as measured, as its part of a rack product, or its accelerators alone."""
+    machine = pool.machine
+    if machine.power is not None:
+        return machine.power.to("W")
+    if machine.rack is not None and machine.rack.power is not None:
+        return machine.rack.power.to("W") / machine.rack.nodes
+    return machine.power_floor.to("W") if machine.power_floor is not None else None
+
+
+def _pue(plan: Plan) -> float:
+    return (plan.spec.facility.pue if plan.spec.facility else None) or 1.0

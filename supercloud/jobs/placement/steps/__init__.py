@@ -1,0 +1,1 @@
+"""The steps of placement that can refuse a pool, one file each."""

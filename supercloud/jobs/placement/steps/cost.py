@@ -1,0 +1,77 @@
+"""What a job may cost: its own limits, the budgets of its tenant, and what it is promised when an engine gets it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import ceil
+
+from ....plan.model.plan import Plan
+from ....spec import JobSpec
+from ....spec.tenant import Budget
+from ...fleet.state import Fleet
+from ..answer import Placement
+from ..objective import Terms
+from .feasibility import Refused
+from .shape import Change
+
+__all__ = ["affordable", "promise", "with_spent"]
+
+
+def affordable(job: JobSpec, plan: Plan, fleet: Fleet | None, terms: Terms, price: float | None, nodes: int) -> None:
+    """Raises :class:`Refused` where the job, or what is left to its tenant, does not allow the cost."""
+    if (limit := job.place.max_price) is not None:
+        if price is None:
+            raise Refused("nobody knows its price, the job has a max_price",
+                          f"give the fleet a price of {plan.name}'s nodes, or leave out place.max_price",
+                          {"place.max_price": None})  # fmt: skip
+        if price / nodes > limit.to("USD/h"):
+            raise Refused(f"a node costs {price / nodes:.2f} USD/h, the job gives at most {limit}",
+                          f"set place.max_price to {_cents(price / nodes)} USD/h",
+                          {"place.max_price": f"{_cents(price / nodes)} USD/h"})  # fmt: skip
+    if job.budget is not None:
+        if job.time_limit is None:
+            raise Refused("a budget needs to know how long the job runs", "set time_limit")
+        if terms.cost is None:
+            raise Refused("nobody knows its price, the job has a budget",
+                          f"give the fleet a price of {plan.name}'s nodes, or leave out budget",
+                          {"budget": None})  # fmt: skip
+        if terms.cost > job.budget.to("USD"):
+            raise Refused(f"it would cost {terms.cost:.2f} USD until its time limit, the budget is {job.budget}",
+                          f"set budget to {_cents(terms.cost)} USD, or a shorter time_limit",
+                          {"budget": f"{_cents(terms.cost)} USD"})  # fmt: skip
+    for budget in fleet.spec.budgets if fleet and job.tenant else ():
+        if budget.tenant != job.tenant:
+            continue
+        left = budget.limit.to("USD") - (fleet.spent.get((budget.tenant, budget.per), 0.0) if fleet else 0.0)
+        cost = terms.cost if terms.cost is not None and job.time_limit else 0.0
+        if left <= 0 or cost > left:
+            would = f"; the job would cost {cost:.2f} USD" if cost else ""
+            raise Refused(f"tenant {budget.tenant} has {max(0.0, left):.2f} USD of its {budget.limit} left this "
+                          f"{budget.per}{would}", *_within(budget, left, cost, terms.run, price))  # fmt: skip
+
+
+def _within(budget: Budget, left: float, cost: float, run: float, price: float | None) -> tuple[str, Change]:
+    """What makes a job cost no more than is left; waiting does where the next period brings enough."""
+    waits = f", or wait for the next {budget.per}" if cost <= budget.limit.to("USD") else ""
+    minutes = int(run / 60 - (cost - left) / price * 60) if price and left > 0 else 0
+    if minutes > 0:
+        return f"set time_limit to at most {minutes} min, raise the budget{waits}", {"time_limit": f"{minutes} min"}
+    return f"raise the budget{waits}", {}
+
+
+def _cents(dollars: float) -> str:
+    """Enough of them: rounded up to a cent."""
+    return f"{ceil(dollars * 100) / 100:.2f}"
+
+
+def promise(job: JobSpec, at: Placement) -> float | None:
+    """USD that a job may cost where it was placed, until its time limit; None where it has none, or no known price."""
+    if job.time_limit is None or at.price is None:
+        return None
+    return at.price * job.time_limit.to("h") + at.egress
+
+
+def with_spent(fleet: Fleet, tenant: str, dollars: float) -> Fleet:
+    """The fleet with so much more (or less) spent by a tenant, in every period."""
+    keys = {(budget.tenant, budget.per) for budget in fleet.spec.budgets if budget.tenant == tenant}
+    return replace(fleet, spent={**fleet.spent, **{key: fleet.spent.get(key, 0.0) + dollars for key in keys}})

@@ -1,0 +1,58 @@
+"""What a cluster's data means for a job: whether it is there, may come, what moving it costs and how long it takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ....errors import nearest
+from ....spec import JobSpec
+from ...fleet.state import Cluster, Fleet
+from .feasibility import Refused
+
+__all__ = ["Move", "moves"]
+
+
+@dataclass(frozen=True)
+class Move:
+    """Data that has to be moved to a cluster before a job starts there."""
+
+    names: tuple[str, ...] = ()
+    price: float = 0.0
+    """USD."""
+    seconds: float = 0.0
+    """As far as links are known."""
+
+
+def moves(job: JobSpec, cluster: Cluster, fleet: Fleet | None) -> Move:
+    """What has to be moved for a job, each set from where that is cheapest; raises :class:`Refused`."""
+    plan = cluster.plan
+    if job.place.regions and plan.site.place not in job.place.regions:
+        raise Refused(f"the job must stay in {' or '.join(job.place.regions)}, {plan.name} is in {plan.site.place}",
+                      f"add {plan.site.place} to place.regions",
+                      {"place.regions": [*job.place.regions, plan.site.place]})  # fmt: skip
+    storage = {item.name for item in plan.storage}
+    sets = {item.name: item for item in fleet.spec.data} if fleet else {}
+    members = {other.plan.name: other.member for other in fleet.clusters} if fleet else {}
+    names, price, seconds = [], 0.0, 0.0
+    for name in job.place.data:
+        if name in storage:
+            continue
+        if name not in sets:
+            known = {*storage, *sets}
+            raise Refused(f"{name!r} is no storage of {plan.name}", nearest(name, known) or "leave out place.data")
+        holders = [place.partition("/")[0] for place in sets[name].at]
+        if plan.name in holders:
+            continue
+        if sets[name].stays:
+            raise Refused(f"data {name!r} may not leave {' or '.join(holders)}",
+                          f"keep a copy of it in {plan.name}, or place the job in {holders[0]}")  # fmt: skip
+        size = sets[name].size
+        costs = []
+        for order, holder in enumerate(holders):
+            of = members[holder]
+            costs.append((of.egress.to("USD") * size.to("TB") if of.egress else 0.0,
+                          size.to("B") / of.uplink.to("B/s") if of.uplink else 0.0, order))  # fmt: skip
+        least = min(costs)
+        names.append(name)
+        price, seconds = price + least[0], seconds + least[1]
+    return Move(tuple(names), price, seconds)

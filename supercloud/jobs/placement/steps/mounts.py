@@ -1,0 +1,50 @@
+"""File systems of a cluster that a job uses, and the pools that they are mounted in."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+
+from ....plan.build.storage.clients import client_pools, is_client
+from ....plan.build.storage.mounts import clean_mount
+from ....plan.model.plan import Plan, PoolPlan
+from ....spec import JobSpec
+from .feasibility import Refused
+
+__all__ = ["check_mounts", "named_stores"]
+
+
+def named_stores(job: JobSpec, plan: Plan) -> list[int]:
+    """Places in the plan of the file systems that the job names, or whose mount its paths lie in."""
+    paths = list(_list_paths(job))
+    found = []
+    for index, storage in enumerate(plan.storage):
+        under = storage.mount.rstrip("/") + "/" if storage.mount else None
+        if under and (storage.name in job.place.data or any(f"{path}/".startswith(under) for path in paths)):
+            found.append(index)
+    return found
+
+
+def _list_paths(job: JobSpec) -> Iterator[str]:
+    """Absolute paths of the job's files: its folder, its checkpoints, and its image where that is a file."""
+    for path in (job.workdir, job.checkpoint.path if job.checkpoint else None, _image_file(job)):
+        if path:
+            yield path
+
+
+def _image_file(job: JobSpec) -> str | None:
+    """The absolute path of an image that is a file or a folder; None of one in a registry, and where nobody knows."""
+    _, separator, path = (job.image or "").rpartition("://")  # docker-archive:///images/one.tar is a file
+    if not separator and path.startswith(".") and job.workdir:
+        path = posixpath.join(job.workdir, path)
+    return clean_mount(posixpath.normpath(path)) if path.startswith("/") else None
+
+
+def check_mounts(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
+    """Whether the nodes of a pool mount what the job uses; raises :class:`Refused`."""
+    for index in named_stores(job, plan):
+        if not is_client(plan, index, pool):
+            store, others = plan.storage[index], [item.name for item in client_pools(plan, index)]
+            remedy = f"place it in {' or '.join(others)}" if others else f"use nothing under {store.mount}"
+            raise Refused(f"{store.name} is not mounted at {store.mount} in {pool.name}, whose nodes do not reach it",
+                          remedy)  # fmt: skip

@@ -1,0 +1,1 @@
+"""What travels with a job to the machines that run it."""

@@ -1,0 +1,1 @@
+"""The durable store of jobs: tables, records, locks and maintenance."""

@@ -1,0 +1,71 @@
+"""Who is in the middle of handing a job over, where the processes that share a store cannot see each other.
+
+Two login nodes or two containers may have one home, hence one store. The owner of a submission counts its lease up in
+the store every ``RENEW`` seconds until the job is handed over. Another process that cannot look the owner up leaves the
+job alone until the count has stood still for ``LEASE`` seconds, as its own monotonic clock sees it; it writes down when
+it first saw the count, so that commands that end at once add up to a watch.
+
+No wall clock takes part: dates that differ between machines or jump change nothing. What must hold is that an owner
+that goes on with a submission is never held up for ``LEASE`` seconds (stopped, swapped out, cut off from the store) and
+that monotonic clocks of two machines do not drift apart by more than ``LEASE - RENEW`` within ``LEASE``. An owner that
+breaks the first is still caught by engines that take a key once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+from ...errors import StoreError
+from .processes import ProcessId, boot
+from .records import JobRecord
+from .store import Store
+
+__all__ = ["LEASE", "RENEW", "has_run_out", "renewed", "seconds_left"]
+
+LEASE = 60.0
+"""Seconds for which a count must stand still."""
+RENEW = 10.0
+"""Seconds between two counts of an owner."""
+
+
+@contextlib.contextmanager
+def renewed(store: Store, number: int) -> Iterator[None]:
+    """Around the hand-over of a job that this process owns: its lease does not run out."""
+    owner, ended = str(ProcessId.own()), threading.Event()
+
+    def renew() -> None:
+        while not ended.wait(RENEW):
+            with contextlib.suppress(StoreError), store.writing(soon=True) as database:  # locked: the next one counts
+                database.execute("UPDATE jobs SET lease = lease + 1 WHERE id = ? AND owner = ?", (number, owner))
+
+    thread = threading.Thread(target=renew, name=f"lease of job {number}", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def has_run_out(store: Store, record: JobRecord, clock: Callable[[], float] = time.monotonic) -> bool:
+    """Whether the owner of a submission, which cannot be looked up from here, has not counted for ``LEASE`` seconds."""
+    return seconds_left(store, record, LEASE, clock) <= 0
+
+
+def seconds_left(store: Store, record: JobRecord, seconds: float, clock: Callable[[], float] = time.monotonic) -> float:
+    """How many of ``seconds`` are left since a submission was first seen with the owner and the count that it has now.
+
+    0 or less: they are over. Writes down when it was first seen; raises :class:`StoreError` where it cannot.
+    """
+    asked = "SELECT since FROM watches WHERE job = ? AND boot = ? AND owner = ? AND lease = ?"
+    seen = store.read(asked, (record.id, boot(), record.owner, record.lease))
+    now = clock()
+    if seen and seen[0]["since"] <= now:
+        return seconds - (now - float(seen[0]["since"]))
+    with store.writing(soon=True) as database:
+        database.execute("INSERT OR REPLACE INTO watches (job, boot, owner, lease, since) VALUES (?, ?, ?, ?, ?)",
+                         (record.id, boot(), record.owner, record.lease, now))  # fmt: skip
+    return seconds

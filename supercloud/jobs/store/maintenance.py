@@ -1,0 +1,325 @@
+"""Looking after the store of a state folder: checking it, copying it, putting a copy back, forgetting old jobs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...errors import InputError, StoreError
+from ..runtime.epochs import engine_key
+from .database import Database, without_advice
+from .presence import alone
+from .records import JobRecord
+from .schema import MIGRATIONS
+from .states import FINAL
+from .store import Store, records_of
+
+__all__ = ["Pruned", "back_up", "prune", "restore"]
+
+_MARGIN = 1_000_000  # numbers that are left out where nobody knows how many were given out since the copy was made
+_AT_ONCE = 500  # jobs that are forgotten in one transaction: others write in between
+_AWAITED = "SELECT other FROM awaited JOIN jobs ON jobs.id = awaited.job WHERE jobs.state = 'HELD'"
+_NEW = ".new"  # how the names of files end that are not finished
+_GIVEN_UP = "SELECT job FROM abandoned"
+_ENDED = ", ".join(f"'{state}'" for state in sorted(FINAL))
+_DUE = f"state IN ({_ENDED}) AND ended < ? AND id NOT IN ({_AWAITED}) AND id NOT IN ({_GIVEN_UP})"
+
+
+def back_up(store: Store, to: Path) -> None:
+    """Copy the store as it is now, while others go on writing; the copy is whole, and readable by its owner alone.
+
+    Raises :class:`InputError` where there is a file already, :class:`StoreError` where the store is damaged.
+    """
+    if to.exists():
+        raise InputError(f"{to} is there already; name a new file")
+    new = to.with_name(f"{to.name}.{os.getpid()}.new")
+    try:
+        os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        store.copy_to(new)
+        Database(new, MIGRATIONS).close()  # checked
+        _sync(new)
+        new.replace(to)
+        _sync(to.parent)
+    except OSError as error:
+        raise InputError(f"{to}: {error.strerror}; name a file in a folder you can write") from None
+    finally:
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            Path(f"{new}{suffix}").unlink(missing_ok=True)
+
+
+def restore(folder: Path, source: Path) -> Path | None:
+    """Put a copy in the place of the store; returns where the store of before is kept, None where there was none.
+
+    What happened since the copy was made the store does not know then. It is marked, so that engines are asked for jobs
+    before they are started, and gives no job a number that another one had.
+
+    At every instant there is one whole store, the old or the new one: killed anywhere, it may be repeated. Raises
+    :class:`InputError` where the copy is none or damaged, :class:`StoreError` where somebody uses the store.
+    """
+    if not source.is_file():
+        raise InputError(f"{source} is no file; name what supercloud store backup wrote")
+    path = folder / "jobs.db"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        with alone(folder):
+            _remove_unfinished(path)
+            new = path.with_name(f"{path.name}.{os.getpid()}{_NEW}")
+            try:
+                _copy(source, new)
+                _require_unused(path)
+                _mark(new, _given_out(path))
+                return _replace(path, new)
+            finally:
+                _remove_unfinished(path)
+    except OSError as error:
+        raise StoreError(f"{folder}: {error.strerror}") from None
+
+
+def _copy(source: Path, new: Path) -> None:
+    """Copy a backup, and look through it; raises :class:`InputError` where it is none, or damaged."""
+    os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    shutil.copyfile(source, new)
+    _require_jobs(new, source)
+    try:
+        copy = Database(new, MIGRATIONS)
+        copy.check()
+        copy.close()
+    except StoreError as error:
+        raise InputError(f"{source} cannot be restored: {error}") from None
+
+
+def _remove_unfinished(path: Path) -> None:
+    """Remove what this restore, or one that was killed, left beside the store."""
+    for left in path.parent.glob(f"{path.name}.*{_NEW}*"):
+        if re.fullmatch(r"[0-9]+\.new(-wal|-shm|-journal)?", left.name.removeprefix(f"{path.name}.")):
+            left.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _require_jobs(copy: Path, source: Path) -> None:
+    """Raise where a file is no job store; an empty one would become a store without jobs."""
+    try:
+        with contextlib.closing(sqlite3.connect(copy)) as connection:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    except sqlite3.DatabaseError as error:
+        raise InputError(f"{source} cannot be restored: {error}") from None
+    if not version or "jobs" not in tables:
+        raise InputError(f"{source} is no job store; name what supercloud store backup wrote")
+
+
+def _replace(path: Path, new: Path) -> Path | None:
+    """Keep the store of before under another name, and put the new one in its place, in one step."""
+    kept = None
+    if path.exists():
+        kept = next(place for place in _names(path) if not os.path.lexists(place))
+        logs = [suffix for suffix in ("-wal", "-journal") if Path(f"{path}{suffix}").exists()]
+        for suffix in (*logs, ""):
+            _keep(Path(f"{path}{suffix}"), Path(f"{kept}{suffix}"))
+        _sync(path.parent)
+        # SQLite has emptied the log of a store that it can read (:func:`_require_unused`). That of a damaged one must
+        # not be found beside the new file, whose pages it would overwrite.
+        for suffix in (*logs, "-shm"):
+            Path(f"{path}{suffix}").unlink(missing_ok=True)
+        _sync(path.parent)
+    _sync(new)
+    new.replace(path)
+    _sync(path.parent)
+    return kept
+
+
+def _keep(path: Path, kept: Path) -> None:
+    """Give a file a second name; where the file system has no links, copy it."""
+    try:
+        os.link(path, kept)
+    except FileExistsError:
+        raise
+    except OSError:
+        shutil.copyfile(path, kept)
+        kept.chmod(0o600)
+        _sync(kept)
+
+
+def _mark(copy: Path, given_out: int | None) -> None:
+    """Write into a copy that it is one: engines may have more jobs than it knows, and numbers given out are not free.
+
+    ``given_out`` is the highest number that the store of before gave to a job, None where nobody can tell.
+    """
+    database = Database(copy, MIGRATIONS)
+    try:
+        with database.writing() as connection:
+            last = int(connection.execute("SELECT coalesce(max(id), 0) FROM jobs").fetchone()[0])
+            since = float(connection.execute("SELECT coalesce(max(at), 0) FROM events").fetchone()[0])
+            connection.execute("INSERT INTO restores (at, since, last) VALUES (?, ?, ?)", (time.time(), since, last))
+            known = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'jobs'").fetchone()
+            highest = max(last, known[0] if known else 0)
+            highest = highest + _MARGIN if given_out is None else max(highest, given_out)
+            connection.execute("DELETE FROM sqlite_sequence WHERE name = 'jobs'")
+            connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('jobs', ?)", (highest,))
+    finally:
+        database.close()
+
+
+def _given_out(path: Path) -> int | None:
+    """The highest number that a store gave to a job; None where it is not there, or too damaged to tell."""
+    if not path.exists():
+        return None
+    try:
+        with contextlib.closing(sqlite3.connect(path, timeout=0)) as connection:
+            if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+                return None
+            row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'jobs'").fetchone()
+            return int(row[0]) if row else 0
+    except (sqlite3.Error, UnicodeDecodeError, ValueError, TypeError):
+        return None
+
+
+def _names(path: Path) -> Iterator[Path]:
+    number = 1
+    while True:
+        yield path.with_name(f"{path.name}.before-{number}")
+        number += 1
+
+
+def _require_unused(path: Path) -> None:
+    """Raise where a process has the store open: it would go on with what is moved away."""
+    if not path.exists():
+        return
+    connection = sqlite3.connect(path, timeout=0, isolation_level=None)
+    try:
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("BEGIN EXCLUSIVE")
+        connection.execute("ROLLBACK")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+            raise StoreError(f"{path} is in use; end supercloud serve and what else uses it, then repeat") from None
+    except sqlite3.DatabaseError:
+        pass  # it is damaged: that is why a copy is put back
+    finally:
+        connection.close()
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """What became of jobs that were to be forgotten."""
+
+    forgotten: int
+    kept: tuple[str, ...] = ()
+    """How many are kept on purpose and why, a sentence each."""
+    problem: StoreError | None = None
+    """Why some are left though they should not be, with what was done and how to go on."""
+
+
+def prune(store: Store, before: float) -> Pruned:
+    """Forget jobs that ended before a date (seconds since 1970), with their histories and files.
+
+    Their keys are free again. Fair shares and budgets forget what those jobs used. Where the disk is full it ends
+    early, and says what it did; what it was about to forget then may have lost its logs and results already.
+    """
+    total, damaged = 0, list[StoreError]()
+    removed: list[JobRecord] = []  # whose files are gone, while their rows are not yet
+    try:
+        for records in _due(store, before, damaged):
+            removed = records
+            # first, as that makes room, and as nobody else has their keys yet
+            _remove_files(store.folder, records)
+            _forget(store, records)
+            total += len(records)
+            removed = []
+    except StoreError as error:
+        left = store.read(f"SELECT count(*) FROM jobs WHERE {_DUE}", (before,))[0][0]
+        gone = f", and {_count(len(removed))} of those lost logs and results here" if removed else ""
+        problem = StoreError(
+            f"{_count(total)} forgotten, {left:,} not{gone}: {without_advice(error)}; SQLite needs room for a journal "
+            f"before it can remove anything: free some space on the disk of {store.folder}, then run supercloud store "
+            "prune again"
+        )
+        return Pruned(total, _kept(store, before, damaged), problem)
+    failed = _prune_queue(store.folder, before) or (_compact(store) if total else "")
+    return Pruned(total, _kept(store, before, damaged),
+                  StoreError(f"{_count(total)} forgotten; {failed}") if failed else None)  # fmt: skip
+
+
+def _due(store: Store, before: float, damaged: list[StoreError]) -> Iterator[list[JobRecord]]:
+    """Jobs to forget, some at a time; what cannot be read is kept, as nobody knows whether it has ended."""
+    last = 0
+    while rows := store.read(
+        f"SELECT * FROM jobs WHERE {_DUE} AND id > ? ORDER BY id LIMIT {_AT_ONCE}", (before, last)
+    ):
+        last = rows[-1]["id"]
+        if records := records_of(rows, damaged):
+            yield records
+
+
+def _forget(store: Store, records: Sequence[JobRecord]) -> None:
+    with store.writing() as database:
+        for table, column in (("watches", "job"), ("awaited", "job"), ("events", "job"), ("jobs", "id")):
+            database.executemany(f"DELETE FROM {table} WHERE {column} = ?", [(record.id,) for record in records])
+
+
+def _kept(store: Store, before: float, damaged: Sequence[StoreError]) -> tuple[str, ...]:
+    ended = f"SELECT count(*) FROM jobs WHERE state IN ({_ENDED}) AND ended < ? AND id IN "
+    given_up, awaited = (store.read(ended + f"({sql})", (before,))[0][0] for sql in (_GIVEN_UP, _AWAITED))
+    said = []
+    if given_up:
+        said.append(f"{_count(given_up)} kept: a start of each was given up while its cluster was silent and may "
+                    "still run there; supercloud serve ends it when the cluster answers")  # fmt: skip
+    if awaited:
+        said.append(f"{_count(awaited)} kept: a held job waits for each")
+    return (*said, *(f"1 job kept: {error}" for error in damaged))
+
+
+def _prune_queue(folder: Path, before: float) -> str:
+    """Forget what the local engine has of such jobs; why that failed, or nothing."""
+    place = folder / "local/queue.db"
+    if not place.exists():
+        return ""
+    from ..engines.local.queue import Queue
+
+    try:
+        queue = Queue(place.parent)
+        try:
+            queue.prune(before)
+        finally:
+            queue.close()
+    except StoreError as error:
+        return (f"the local engine has not forgotten those that it ran: {without_advice(error)}; run supercloud store "
+                "prune again")  # fmt: skip
+    return ""
+
+
+def _compact(store: Store) -> str:
+    """Give the space of what was forgotten back to the disk; why that failed, or nothing."""
+    try:
+        store.compact()
+    except StoreError as error:
+        return (f"their space in {store.folder / 'jobs.db'} is free for other jobs, but not given back to the disk: "
+                f"{without_advice(error)}; that needs as much free space as the file has")  # fmt: skip
+    return ""
+
+
+def _count(number: int) -> str:
+    return f"{number:,} job{'' if number == 1 else 's'}"
+
+
+def _remove_files(folder: Path, records: Iterable[JobRecord]) -> None:
+    """What engines keep of jobs here: scripts, logs, results."""
+    for record in records:
+        for launch in range(record.launch + 1):
+            for place in ("local/runs", "slurm", "kubernetes"):
+                shutil.rmtree(folder / place / engine_key(record.key, launch), ignore_errors=True)

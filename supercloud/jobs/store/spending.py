@@ -1,0 +1,35 @@
+"""What tenants have spent in the present period of their budgets."""
+
+from __future__ import annotations
+
+import calendar
+import time
+from collections.abc import Iterable
+
+from ...spec.tenant import Budget
+from .store import Store
+
+__all__ = ["begin_of", "spent"]
+
+
+def spent(store: Store, budgets: Iterable[Budget], now: float | None = None) -> dict[tuple[str, str], float]:
+    """US dollars by tenant and period. A job counts in the period in which it ended; what an engine has counts with all
+    that it may cost until its time limit, or up to now where it has none.
+    """
+    moment = time.time() if now is None else now
+    return {
+        (budget.tenant, budget.per): store.dollars(budget.tenant, begin_of(budget.per, moment), moment)
+        for budget in budgets
+    }
+
+
+def begin_of(per: str, now: float) -> float:
+    """When the present day, week, month, quarter or year began, in UTC."""
+    day = time.gmtime(now)
+    midnight = now - now % 86_400
+    if per == "day":
+        return midnight
+    if per == "week":
+        return midnight - day.tm_wday * 86_400
+    month = {"month": day.tm_mon, "quarter": (day.tm_mon - 1) // 3 * 3 + 1, "year": 1}[per]
+    return float(calendar.timegm((day.tm_year, month, 1, 0, 0, 0)))

@@ -1,0 +1,394 @@
+"""What was asked for, durably: every job with its history. Every step is recorded before it is taken."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sqlite3
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ...errors import InputError, StoreError, UnknownName
+from ..engines.submission import Status
+from .database import Database, state_folder
+from .presence import Presence
+from .private_files import require_own
+from .processes import ProcessId
+from .records import Event, JobRecord
+from .schema import MIGRATIONS
+from .states import LIVE, State, may_follow
+
+__all__ = ["Event", "GIVEN_BACK", "JobRecord", "Restored", "Store", "default_store", "has_store", "records_of"]
+
+_LARGEST = 2**63 - 1  # number that SQLite keeps
+_NUMBER = re.compile(r"[0-9]{1,18}")  # of a job: below _LARGEST, and no digit but those that int() means
+
+GIVEN_BACK = "it was given back before it began"
+"""Why a job is held that its engine was asked for."""
+
+
+@dataclass(frozen=True)
+class Restored:
+    """A copy was put in the place of the store: what engines were told after it was made, the store does not know."""
+
+    since: float
+    """The last that the copy knew happened, in seconds since 1970."""
+    last: int
+    """The highest number of a job in it."""
+
+
+class Store:
+    """The jobs of one state folder. Opens on construction; close it, or use it in a ``with``."""
+
+    def __init__(self, folder: Path | None = None):
+        self.folder = (folder or state_folder()).absolute()
+        require_own(self.folder)
+        self._presence = Presence(self.folder)
+        try:
+            self._database = Database(self.folder / "jobs.db", MIGRATIONS)
+        except BaseException:
+            self._presence.close()
+            raise
+        self.writing = self._database.writing
+        self.read = self._database.read
+
+    def close(self) -> None:
+        """Close the file; records that were read stay usable."""
+        self._database.close()
+        self._presence.close()
+
+    @property
+    def unwritable(self) -> StoreError | None:
+        """Why nothing can be written (the disk is full); None where it can."""
+        return self._database.unwritable
+
+    def reopen(self) -> None:
+        """Open the file anew where it could not be written; raises :class:`StoreError` where it cannot be read."""
+        self._database.reopen()
+
+    def check(self) -> None:
+        """Look through the whole file for damage; raises :class:`StoreError`."""
+        self._database.check()
+
+    def copy_to(self, path: Path) -> None:
+        """Copy all of it into another file, as it is at one moment."""
+        self._database.copy_to(path)
+
+    def compact(self) -> None:
+        """Give the space of what was deleted back to the disk."""
+        self._database.compact()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+
+    def get(self, number: int) -> JobRecord:
+        """The job with this id; raises :class:`UnknownName` where there is none."""
+        known = 0 < number <= _LARGEST  # SQLite takes no other number
+        rows = self._database.read("SELECT * FROM jobs WHERE id = ?", (number,)) if known else []
+        if not rows:
+            raise UnknownName("job", str(number), [])
+        return JobRecord.of_row(rows[0])
+
+    def by_key(self, key: str) -> JobRecord | None:
+        """The job with this idempotency key."""
+        rows = self._database.read("SELECT * FROM jobs WHERE key = ?", (key,))
+        return JobRecord.of_row(rows[0]) if rows else None
+
+    def select(self, states: Collection[State] = tuple(State), limit: int = -1, *, tenant: str | None = None,
+               name: str | None = None, damaged: list[StoreError] | None = None) -> list[JobRecord]:  # fmt: skip
+        """Jobs in one of these states, the newest first; of one tenant, or of one name.
+
+        Of rows that cannot be read ``damaged`` gets the errors; without it, the first is raised.
+        """
+        # literally, and in the order of the index over live jobs: SQLite sees only then that it may use it
+        among = ", ".join(f"'{state}'" for state in State if state in states)
+        terms = [f"state IN ({among})"] if len(set(states)) < len(State) else []
+        given = [(column, value) for column, value in (("tenant", tenant), ("name", name)) if value is not None]
+        terms += [f"{column} = ?" for column, _ in given]
+        where = f"WHERE {' AND '.join(terms)}" if terms else ""
+        values = (*(value for _, value in given), min(limit, _LARGEST))
+        rows = self._database.read(f"SELECT * FROM jobs {where} ORDER BY id DESC LIMIT ?", values)
+        return records_of(rows, damaged)
+
+    def among(self, numbers: Collection[int], damaged: list[StoreError] | None = None) -> list[JobRecord]:
+        """Jobs with these ids; ``damaged`` as in :meth:`select`."""
+        sql = "SELECT * FROM jobs WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
+        return records_of(self._database.read(sql, (json.dumps(list(numbers)),)), damaged)
+
+    def named(self, name: str, before: int = _LARGEST) -> JobRecord | None:
+        """The job a person means: by number, by key, or the last one of this name; of those with a number below."""
+        for where, value in (("id = ?", int(name) if _NUMBER.fullmatch(name) else -1), ("key = ?", name),
+                             ("name = ?", name)):  # fmt: skip
+            sql = f"SELECT * FROM jobs WHERE {where} AND id < ? ORDER BY id DESC LIMIT 1"
+            if rows := self._database.read(sql, (value, before)):
+                return JobRecord.of_row(rows[0])
+        return None
+
+    def names(self, limit: int = 1000) -> list[str]:
+        """What the latest jobs are called: their names, keys and numbers."""
+        rows = self._database.read("SELECT id, name, key FROM jobs ORDER BY id DESC LIMIT ?", (limit,))
+        return [name for row in rows for name in (row["name"], row["key"], str(row["id"]))]
+
+    def awaited(self, number: int) -> list[int]:
+        """The jobs that must have completed before a job begins, where that has been decided."""
+        rows = self._database.read("SELECT other FROM awaited WHERE job = ? ORDER BY other", (number,))
+        return [int(row["other"]) for row in rows]
+
+    def restored(self) -> Restored | None:
+        """What is known of copies that were put in the place of this store; None where none was."""
+        row = self._database.read("SELECT min(since) AS since, max(last) AS last FROM restores")[0]
+        return None if row["since"] is None else Restored(row["since"], row["last"])
+
+    def has_any(self, states: Collection[State]) -> bool:
+        """Whether a job is in one of these states."""
+        among = ", ".join(f"'{state}'" for state in State if state in states)
+        return bool(self._database.read(f"SELECT 1 FROM jobs WHERE state IN ({among}) LIMIT 1"))
+
+    def live(self, damaged: list[StoreError] | None = None) -> list[JobRecord]:
+        """Jobs that have not ended, the oldest first; ``damaged`` as in :meth:`select`."""
+        return self.select(LIVE, damaged=damaged)[::-1]
+
+    def dollars(self, tenant: str, since: float, now: float) -> float:
+        """What the jobs of a tenant have cost, so far as prices are known: those that ended since, and what has not
+        ended, with all that it is promised.
+        """
+        rows = self._database.read(
+            "SELECT total(dollars) + total(max(iif(ended IS NULL, coalesce(promised, 0), 0),"
+            " coalesce(hourly, 0) * max(0, coalesce(ended, ?) - coalesce(started, ?)) / 3600))"
+            " FROM jobs WHERE tenant = ? AND (ended >= ? OR ended IS NULL) AND (hourly IS NOT NULL OR dollars > 0)",
+            (now, now, tenant, since),
+        )
+        return float(rows[0][0])
+
+    def history(self, number: int) -> list[Event]:
+        """What happened to a job, in order."""
+        rows = self._database.read("SELECT * FROM events WHERE job = ? ORDER BY id", (number,))
+        return [Event.of_row(row) for row in rows]
+
+    # -- writing -----------------------------------------------------------------------------------------------------
+
+    def record(
+        self, *, key: str, name: str, spec: str, placement: str = "", submission: str = "", cluster: str = "",
+        connection: str = "", engine: str = "", tenant: str = "", priority: str = "normal", retries: int = 0,
+        watts: float | None = None, hourly: float | None = None, units: float | None = None,
+        promised: float | None = None, fleet: str = "", held: bool = False, awaited: Collection[int] = (),
+    ) -> tuple[JobRecord, bool]:  # fmt: skip
+        """Write a job down as PENDING, or as HELD for the broker of its fleet; True if it is new.
+
+        With a key that is there already it is the job of that key.
+        """
+        with self.writing() as database:
+            if known := self.by_key(key):
+                if known.spec != spec:
+                    raise InputError(f"the key {key!r} belongs to job {known.id}, which asks for something else; "
+                                     "take another key, or submit the same job")  # fmt: skip
+                return known, False
+            row = {
+                "key": key, "name": name, "spec": spec, "placement": placement, "submission": submission,
+                "cluster": cluster, "connection": connection, "engine": engine, "tenant": tenant,
+                "priority": priority, "retries": retries, "watts": watts, "hourly": hourly, "units": units,
+                "promised": promised, "fleet": fleet,
+                "state": State.HELD if held else State.PENDING, "recorded": time.time(),
+            }  # fmt: skip
+            cursor = database.execute(
+                f"INSERT INTO jobs ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", tuple(row.values())
+            )
+            number = int(cursor.lastrowid or 0)
+            self._note(database, number, State.HELD if held else State.PENDING, 1, "recorded")
+            self.set_awaited(number, awaited)
+            return self.get(number), True
+
+    def set_awaited(self, number: int, others: Collection[int]) -> None:
+        """Write down which jobs must have completed before a job begins."""
+        with self.writing() as database:
+            database.executemany("INSERT OR IGNORE INTO awaited (job, other) VALUES (?, ?)",
+                                 [(number, other) for other in others])  # fmt: skip
+
+    def begin(self, number: int, owner: str = "", lease: int | None = None) -> bool:
+        """Write down that this process is about to submit a job; False when another one does or did.
+
+        ``owner`` is the process known to have begun and to have ended, ``lease`` what was last seen of its lease.
+        """
+        with self.writing() as connection:
+            cursor = connection.execute(
+                "UPDATE jobs SET state = ?, owner = ?, lease = lease + 1 WHERE id = ? AND owner = ?"
+                " AND lease = coalesce(?, lease) AND state IN (?, ?)",
+                (State.SUBMITTING, str(ProcessId.own()), number, owner, lease, State.PENDING, State.SUBMITTING),
+            )
+            if cursor.rowcount:
+                connection.execute("DELETE FROM watches WHERE job = ?", (number,))
+                self._note(connection, number, State.SUBMITTING, 1, "after a crash" if owner else "")
+            return bool(cursor.rowcount)
+
+    def leave(self, number: int) -> None:
+        """Write down that this process no longer submits a job, whatever became of it: others may look after it."""
+        with self.writing() as connection:
+            connection.execute("UPDATE jobs SET owner = '' WHERE id = ?", (number,))
+
+    def explain_submission(self, number: int, owner: str, reason: str) -> None:
+        """Write down why a job is still being submitted, unless it no longer is, or by another process."""
+        with self.writing(soon=True) as connection:
+            connection.execute("UPDATE jobs SET reason = ? WHERE id = ? AND state = ? AND owner = ?",
+                               (reason, number, State.SUBMITTING, owner))  # fmt: skip
+
+    def put_back(self, number: int, reason: str) -> bool:
+        """Give a job that its engine refused back to its broker; False where it has none."""
+        with self.writing() as connection:
+            cursor = connection.execute(
+                "UPDATE jobs SET state = ?, owner = '', reason = ? WHERE id = ? AND state = ? AND fleet != ''",
+                (State.HELD, reason, number, State.SUBMITTING),
+            )
+            if cursor.rowcount:
+                self._note(connection, number, State.HELD, 1, reason)
+            return bool(cursor.rowcount)
+
+    def submitted(self, number: int, ref: str, launch: int | None = None) -> None:
+        """Write down what the engine calls a job. After a power cut the engine is asked for it again, by the key.
+
+        ``launch`` is the one that was asked about, where that was not just now.
+        """
+        with self.writing(soon=True) as connection:
+            cursor = connection.execute(
+                "UPDATE jobs SET state = ?, ref = ?, owner = '', reason = '', submitted = ?"
+                " WHERE id = ? AND state IN (?, ?) AND launch = coalesce(?, launch)",
+                (State.QUEUED, ref, time.time(), number, State.SUBMITTING, State.UNKNOWN, launch),
+            )
+            if cursor.rowcount:
+                self._note(connection, number, State.QUEUED, 1, f"the engine calls it {ref}")
+
+    def observe(self, answers: Mapping[int, Status], known: Mapping[int, JobRecord] | None = None) -> None:
+        """Write down what engines say about jobs; answers that are stale or say nothing new change nothing.
+
+        ``known`` are records read before: what is no news to them is not looked at again.
+        """
+        known = known or {}
+        news = {number: status for number, status in answers.items()
+                if number not in known or _is_news(known[number], status)}  # fmt: skip
+        if not news:
+            return
+        with self.writing() as connection:
+            for number, status in news.items():
+                record = self.get(number)  # another process may have been faster
+                if number in known and known[number].launch != record.launch:
+                    continue  # the answer is about an engine that has the job no more
+                if _is_news(record, status):
+                    self._apply(connection, record, status)
+
+    def _apply(self, connection: sqlite3.Connection, record: JobRecord, status: Status) -> None:
+        if record.fleet and _lives_on(record, status):
+            self._hold_again(connection, record, status)
+            return
+        attempt = status.attempt or record.attempt
+        began_again = attempt > record.attempt
+        started = status.started or (None if began_again else record.started)
+        ended = (status.ended or time.time()) if status.state.is_final else None
+        used = (record.joules, record.dollars, record.unit_seconds)
+        if began_again:
+            used = (record.energy(), record.cost(), record.occupied())
+        connection.execute(
+            "UPDATE jobs SET state = ?, attempt = ?, exit_code = ?, reason = ?, owner = '', started = ?, ended = ?,"
+            " joules = ?, dollars = ?, unit_seconds = ?, recalled = recalled AND ? WHERE id = ?",
+            (status.state, attempt, status.exit_code, status.reason, started, ended, *used,
+             status.state is not State.RUNNING, record.id),
+        )  # fmt: skip
+        if status.state is not record.state or began_again:
+            self._note(connection, record.id, status.state, attempt, status.reason)
+
+    def _hold_again(self, connection: sqlite3.Connection, record: JobRecord, status: Status) -> None:
+        """Back to the broker, to be started under a later epoch: what it was on its engine is over."""
+        ended = replace(record, ended=status.ended or time.time())
+        begun = record.started is not None
+        reason = GIVEN_BACK if record.recalled else f"{status.reason}; it is started again"
+        # given back while it waited: the start that never came does not count, those before it do
+        starts = record.attempt if begun or not record.recalled else record.attempt - 1
+        connection.execute(
+            "UPDATE jobs SET state = ?, reason = ?, owner = '', ref = NULL, launch = launch + 1, recalled = 0,"
+            " earlier = ?, attempt = 1, submitted = NULL, started = NULL, joules = ?, dollars = ?, unit_seconds = ?,"
+            " watts = NULL, hourly = NULL, units = NULL, promised = NULL WHERE id = ?",
+            (State.HELD, reason, record.earlier + starts, ended.energy() if begun else record.joules,
+             ended.cost() if begun else record.dollars, ended.occupied(), record.id),
+        )  # fmt: skip
+        self._note(connection, record.id, State.HELD, record.attempt, f"{record.cluster}: {reason}")
+
+    def _note(self, connection: sqlite3.Connection, number: int, state: State, attempt: int, note: str) -> None:
+        connection.execute(
+            "INSERT INTO events (job, at, state, attempt, note) VALUES (?, ?, ?, ?, ?)",
+            (number, time.time(), state, attempt, note),
+        )
+
+    def cancel_held(self, number: int) -> bool:
+        """End a job that no engine has; False when one has got it meanwhile."""
+        with self.writing() as connection:
+            cursor = connection.execute(
+                "UPDATE jobs SET state = ?, reason = 'cancelled before it began', ended = ? WHERE id = ? AND state = ?",
+                (State.CANCELLED, time.time(), number, State.HELD),
+            )
+            if cursor.rowcount:
+                self._note(connection, number, State.CANCELLED, 1, "cancelled before it began")
+            return bool(cursor.rowcount)
+
+    def keep(self, number: int, text: str) -> None:
+        """Write down that a job shall end where it is: it is given to no other engine."""
+        with self.writing() as connection:
+            connection.execute("UPDATE jobs SET recalled = 0, retries = 0 WHERE id = ?", (number,))
+            self.note(number, text)
+
+    def note(self, number: int, text: str) -> None:
+        """Add a line to a job's history."""
+        record = self.get(number)
+        with self.writing() as connection:
+            self._note(connection, number, record.state, record.attempt, text)
+
+
+def records_of(rows: Sequence[sqlite3.Row], damaged: list[StoreError] | None) -> list[JobRecord]:
+    """What the rows say; of those that cannot be read ``damaged`` gets the errors, where it is given."""
+    records = []
+    for row in rows:
+        try:
+            records.append(JobRecord.of_row(row))
+        except StoreError as error:
+            if damaged is None:
+                raise
+            damaged.append(error)
+    return records
+
+
+def has_store(folder: Path) -> bool:
+    """Whether a folder has a store; opening one makes it."""
+    return (folder / "jobs.db").exists()
+
+
+def default_store() -> Store:
+    """The store of this user, opened once."""
+    return _opened(state_folder(), os.getpid())
+
+
+@lru_cache(maxsize=8)
+def _opened(folder: Path, process: int) -> Store:
+    return Store(folder)
+
+
+def _lives_on(record: JobRecord, status: Status) -> bool:
+    """Whether the end of a job on its engine is not its end: it was given back, or its machine was lost under it."""
+    if status.state is State.CANCELLED:
+        never_began = status.started is None or (status.ended is not None and status.started >= status.ended)
+        return record.recalled and record.started is None and never_began
+    return status.state is State.NODE_FAIL and record.tries <= record.retries
+
+
+def _is_news(record: JobRecord, status: Status) -> bool:
+    attempt = status.attempt or record.attempt
+    if status.state is record.state and attempt == record.attempt:
+        return not record.state.is_final and status.reason != record.reason
+    return may_follow(record.state, status.state, record.attempt, attempt)

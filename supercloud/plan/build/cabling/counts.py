@@ -1,0 +1,44 @@
+"""How many links and how many pieces of cable a plan has, for everything that prints or publishes a number of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ....errors import InputError
+from ...model.plan import FabricPlan, Plan
+from .cabled import fabrics_cabled
+
+__all__ = ["CableCount", "count_cables"]
+
+
+class CableCount(NamedTuple):
+    """Links, and the pieces of cable they take: links of one twin-port cable or splitter share it."""
+
+    links: int
+    pieces: int
+
+    @property
+    def text(self) -> str:
+        """Pieces, with the links where these are another number."""
+        return f"{self.pieces} cables" + (f" ({self.links} links)" if self.links != self.pieces else "")
+
+
+def count_cables(plan: Plan, fabrics: Iterable[FabricPlan] | None = None) -> CableCount:
+    """Links and cables of these fabrics, else of all: as the cable lists and the bill have them. A fabric whose cables
+    find no ports, which a finding says, and one whose cables its maker brings count with the links of its shape."""
+    from .cables import cables_of  # numpy
+
+    cabled = {item.name for item in fabrics_cabled(plan)}
+    links = pieces = 0
+    for fabric in plan.fabrics if fabrics is None else fabrics:
+        ports = sum(fabric.cables.values())
+        found = CableCount(ports, ports)
+        if fabric.name in cabled:
+            try:
+                table = cables_of(plan, fabric)
+                found = CableCount(table.count, table.cables)
+            except InputError:
+                pass  # said by cable-reach
+        links, pieces = links + found.links, pieces + found.pieces
+    return CableCount(links, pieces)

@@ -1,0 +1,70 @@
+"""The catalog's cables and transceivers, read only when cables are laid."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import cast
+
+from ....catalog import Cable, Catalog, Transceiver
+from ....primitives.quantity import Rate
+
+__all__ = ["Parts"]
+
+# The simplest that reaches is taken: less to buy, to power and to clean.
+_ORDER = ("dac", "copper", "acc", "aoc", "fibre")
+
+
+class Parts:
+    """What cables and transceivers there are, for one network and speed at a time."""
+
+    def __init__(self, catalog: Catalog):
+        self._catalog = catalog
+
+    @cached_property
+    def cables(self) -> tuple[Cable, ...]:
+        """Every kind of cable, the simplest and shortest first."""
+        found = cast(tuple[Cable, ...], tuple(self._catalog.all("cables")))
+        return tuple(sorted(found, key=lambda item: (_ORDER.index(item.medium), item.reach, item.name)))
+
+    @cached_property
+    def transceivers(self) -> tuple[Transceiver, ...]:
+        """Every kind of transceiver."""
+        return cast(tuple[Transceiver, ...], tuple(self._catalog.all("transceivers")))
+
+    def between(self, one: str, other: str, network: str, speed: Rate, links: int, split: int) -> tuple[Cable, ...]:
+        """Cables that join a cage of a switch or machine (``one``, ``switch:osfp``) to another, simplest first.
+
+        ``links`` is how many links both cages have in common: all of them, or 1 where they part ways.
+        """
+        return tuple(
+            item
+            for item in self.cables
+            if item.tails == 1 and item.speed == speed and item.split == split
+            and self.fits(item, one, other, network, speed, links)
+        )  # fmt: skip
+
+    def fits(self, cable: Cable, one: str, other: str, network: str, speed: Rate, links: int) -> bool:
+        """Whether a cable joins the cages: ``one`` is the side of the machines, where it may have several tails."""
+        if network not in cable.networks or speed not in (cable.speed, *cable.lower):
+            return False
+        if cable.tails > 1:
+            return one.partition(":")[2] in cable.tail_cages and other.partition(":")[2] in cable.cages
+        return self._plugs(cable, one, other, network, links)
+
+    def _plugs(self, cable: Cable, one: str, other: str, network: str, links: int) -> bool:
+        if cable.medium == "fibre":
+            return all(self.module(cable, end, network) is not None for end in (one, other))
+        return cable.links == links and all(end.partition(":")[2] in cable.cages for end in (one, other))
+
+    def module(self, cable: Cable, end: str, network: str) -> Transceiver | None:
+        """The transceiver that joins a fibre to a cage, None where the catalog has none."""
+        side, _, cage = end.partition(":")
+        return next(
+            (
+                item
+                for item in self.transceivers
+                if item.optic == cable.optic and cage in item.cages and network in item.networks
+                and item.speed == cable.speed and item.side in (None, side)
+            ),
+            None,
+        )  # fmt: skip

@@ -1,0 +1,99 @@
+"""Links for which the catalog has no cable: counted by what they join, without laying a cable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ....catalog import Switch
+from ....primitives.quantity import Rate
+from ...model.plan import FabricPlan, Plan, Service
+from ..fabric.roles import adapter_of
+from .parts import Parts
+
+__all__ = ["UnknownLinks", "count_unknown_links"]
+
+
+@dataclass(frozen=True)
+class _End:
+    side: str
+    model: str
+    cage: str
+    links: int = 1
+    """Links of one cage."""
+
+    @property
+    def form(self) -> str:
+        return f"{self.side}:{self.cage}"
+
+
+@dataclass(frozen=True)
+class UnknownLinks:
+    """Links of one fabric between two kinds of device, for which the catalog has no cable."""
+
+    count: int
+    between: str
+    """Such as ``node to leaf``."""
+    reason: str
+    switches: bool = False
+    """Both ends are switches."""
+    services: bool = False
+    """One end is a machine that is no node."""
+
+
+def count_unknown_links(plan: Plan, fabric: FabricPlan) -> list[UnknownLinks]:
+    """Links to leaves and between tiers that no cable of the catalog joins, whatever their length.
+
+    Links whose cable the spec names are left out. No cables are laid: the kinds depend on the cages alone, and a
+    large network has millions of links.
+    """
+    if not isinstance(fabric.parts, Parts) or fabric.speed is None:
+        return []
+    found = []
+    for between, count, near, far, speed, split in _groups(plan, fabric, fabric.speed):
+        if count and not _is_joined(fabric, fabric.parts, near, far, speed, split):
+            switches = near.side == far.side == "switch"
+            services = between.split(" to ")[0] in {service.name for service in fabric.services}
+            found.append(UnknownLinks(count, between, _explain(near, far, speed), switches, services))
+    return found
+
+
+def _groups(plan: Plan, fabric: FabricPlan, speed: Rate) -> Iterator[tuple[str, int, _End, _End, Rate, int]]:
+    """What is joined: its name, the number of links, both ends, the speed and the links that share a port."""
+    named = next(item for item in plan.spec.fabrics if item.name == fabric.name).cabling
+    tiers = [_switch_end(tier.switch, tier.radix) for tier in fabric.tiers]
+    for name in fabric.pools if not (named and named.nodes) else ():
+        pool = plan.pool(name)
+        adapter = adapter_of(pool.machine, fabric.role, fabric.kind, speed)
+        cage, links = (adapter.cage or "", adapter.cage_links) if adapter else ("", 1)
+        node = _End("machine", pool.machine.name, cage, links)
+        yield f"node to {fabric.tiers[0].name}", pool.nodes * fabric.rails * fabric.planes, node, tiers[0], (
+            fabric.link_speed(name) or speed), 1  # fmt: skip
+    for service in fabric.services:
+        if service.cable is None:
+            yield f"{service.name} to {fabric.tiers[0].name}", service.links, _service_end(service), tiers[0], speed, (
+                service.split)  # fmt: skip
+    for low in range(len(tiers) - 1) if not (named and named.uplinks) else ():
+        lower, upper = fabric.tiers[low].name, fabric.tiers[low + 1].name
+        yield f"{lower} to {upper}", fabric.cables.get(f"{lower}_{upper}", 0), tiers[low], tiers[low + 1], speed, 1
+
+
+def _switch_end(switch: Switch, radix: int) -> _End:
+    return _End("switch", switch.name, switch.cage or "", max(1, radix // switch.cages) if switch.cages else 1)
+
+
+def _service_end(service: Service) -> _End:
+    return _End("machine", service.product or service.name, service.cage or "")
+
+
+def _is_joined(fabric: FabricPlan, parts: Parts, near: _End, far: _End, speed: Rate, split: int) -> bool:
+    network = "infiniband" if fabric.kind == "infiniband" else "ethernet"
+    numbers = range(1, max(near.links, far.links) + 1)
+    return any(parts.between(near.form, far.form, network, speed, links, split) for links in numbers)
+
+
+def _explain(near: _End, far: _End, speed: Rate) -> str:
+    blank = list(dict.fromkeys(item.model for item in (near, far) if not item.cage))
+    if blank:
+        return f"the cages of {' and of '.join(blank)} are not known"
+    return f"no cable for {speed} joins {near.cage} of {near.model} and {far.cage} of {far.model}"

@@ -1,0 +1,45 @@
+"""A region as a place with a grid, so that carbon is known on clouds as it is on-prem."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from ....catalog import Location, Region
+from ....catalog.reader import Catalog
+from ....primitives.quantity import Carbon, Duration, Power
+from ....spec import ClusterSpec
+from ...model.plan import Plan
+
+__all__ = ["accelerator_carbon", "region_place"]
+
+
+def region_place(spec: ClusterSpec, catalog: Catalog) -> Location | None:
+    """The region of a cloud site with the carbon intensity that was sourced for it; None where it is not known."""
+    site = spec.site
+    if site.kind == "onprem" or site.region not in catalog.names("regions"):
+        return None
+    region = cast(Region, catalog.get("regions", site.region))
+    carbon = region.carbon
+    if region.provider != site.kind or carbon is None:
+        return None
+    return Location(
+        name=region.name, title=region.title, source=(carbon.basis, *region.source), carbon=carbon.intensity,
+        year=carbon.year,
+    )  # fmt: skip
+
+
+def accelerator_carbon(plan: Plan) -> Carbon | None:
+    """Carbon of an hour with every accelerator at its TDP: servers and cooling are the provider's and not known.
+
+    None where a TDP or the grid is not known, and without accelerators.
+    """
+    grid = plan.site.location.carbon if plan.site.location else None
+    pools = [pool for pool in plan.pools if pool.accelerators]
+    if grid is None or not pools:
+        return None
+    total = Power(0, "W")
+    for pool in pools:
+        if pool.accelerator is None or pool.accelerator.tdp is None:
+            return None
+        total = total + pool.accelerator.tdp * pool.accelerators
+    return cast(Carbon, grid * (total * Duration(1, "h")))

@@ -1,0 +1,52 @@
+"""Leaves that have nothing above them in their own fabric and join another one: usual for management networks."""
+
+from __future__ import annotations
+
+from ....topology import Fabric as Wiring
+from ....topology import TopologyError
+from ....topology.graph import Axis
+from ....topology.links import NodeLinks
+from ....topology.reserved import Reserved, asks_of
+from ....topology.switched import assemble
+from ....topology.tiers import Layout, Units
+
+__all__ = ["leaves_apart"]
+
+
+def leaves_apart(
+    nodes: int, *, nics: int, radix: int, down: int | None, reserved: Reserved, most: int | None = None,
+    peers: int = 0,
+) -> Wiring:  # fmt: skip
+    """Nodes and reserved links on as many leaves as they need, all ports of a leaf facing down.
+
+    ``down`` is the ports of a leaf for nodes; empty means that the nodes are spread evenly over the fewest leaves, of
+    which none has more than ``most`` nodes. Of several leaves each keeps ``peers`` ports for the other one of its pair.
+    Raises TopologyError.
+    """
+    asked = sum(ask.ports for ask in asks_of(reserved))
+    leaves = 1
+    if down is None:
+        leaves = max(-(-(nodes * nics + asked) // radix), -(-nodes // most) if most else 1)
+        if leaves > 1 and peers < radix:
+            leaves = max(leaves, -(-(nodes * nics + asked) // (radix - peers)))
+        down = -(-nodes // leaves) * nics
+    block = down // nics
+    if block < 1 or down > radix:
+        raise TopologyError(f"a leaf of {radix} ports cannot have {down} ports for nodes with {nics} each",
+                            f"take between {nics} and {radix}")  # fmt: skip
+    leaves = max(leaves, -(-nodes // block))
+    hosts = NodeLinks("node", "leaf", nodes=nodes, planes=1, nics=nics, unit=block, block=block, sides=1,
+                      unit_stride=1, side_stride=1, leaves=leaves)  # fmt: skip
+    layout = Layout(1, Units(leaves, 1, 1, 0), leaves)
+    return assemble(
+        "fat-tree",
+        hosts,
+        layout,
+        radix=(radix, radix, radix),
+        down=down,
+        leaf_axes=(Axis("leaf", leaves),),
+        unit_name="leaf",
+        reserved=reserved,
+        peers=peers,
+        cross_rail_hops=3,
+    )

@@ -1,0 +1,48 @@
+"""The lossless contract of one fabric: the catalog's, with what the user departs from."""
+
+from __future__ import annotations
+
+from ....catalog.contract import Contract, Marking
+from ....primitives.quantity import Rate
+from ....spec import Fabric
+from ....topology import Fabric as Wiring
+from ...model.network import Lossless, Marks
+from ...model.plan import FabricPlan
+
+__all__ = ["lossless_of"]
+
+
+def lossless_of(declared: Fabric, contract: Contract, fabric: FabricPlan, wiring: Wiring) -> Lossless:
+    """What switches and hosts of a fabric must say alike. ECN thresholds grow with the speed of the ports."""
+    qos = declared.qos
+    asked = {"leaf": float(declared.oversubscription.leaf), "spine": float(declared.oversubscription.spine)}
+    ecn = {
+        tier.name: Marks(qos.ecn.min.whole("B"), qos.ecn.max.whole("B"), qos.ecn.probability)
+        if qos.ecn
+        else _scaled(contract.ecn_oversubscribed if asked.get(tier.name, 1) > 1 else contract.ecn, fabric.speed)
+        for tier in wiring.tiers
+    }
+    return Lossless(
+        dscp=contract.dscp if qos.dscp is None else qos.dscp,
+        priority=contract.priority if qos.priority is None else qos.priority,
+        cnp_dscp=contract.cnp_dscp if qos.cnp_dscp is None else qos.cnp_dscp,
+        cnp_priority=contract.cnp_priority if qos.cnp_priority is None else qos.cnp_priority,
+        udp_port=contract.udp_port,
+        mtu=qos.mtu or contract.mtu,
+        host_mtu=qos.host_mtu or contract.host_mtu,
+        weight=contract.weight,
+        ecn=ecn,
+        detection=contract.watchdog_detection,
+        restoration=contract.watchdog_restoration,
+        poll=contract.watchdog_poll,
+        cable=contract.cable,
+        keepalive=contract.keepalive,
+        hold=contract.hold,
+    )
+
+
+def _scaled(marking: Marking, speed: Rate | None) -> Marks:
+    """In whole kilobytes: not every dialect knows bytes."""
+    factor = speed.to("Gb/s") / marking.speed.to("Gb/s") if speed else 1.0
+    low, high = (max(1, round(item.to("kB") * factor)) * 1000 for item in (marking.min, marking.max))
+    return Marks(low, high, marking.probability)

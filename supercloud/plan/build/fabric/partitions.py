@@ -1,0 +1,209 @@
+"""Partitions of an InfiniBand fabric: their keys, their members, and who reaches whom.
+
+Each port has a table of P_Keys. Two ports exchange packets by a key that both have (its low 15 bits), where at least
+one of them is a full member (bit 15). A program that chooses no key takes the one at index 0 of the table: NCCL
+(NCCL_IB_PKEY), and IPoIB's first interface with everything that is addressed by it, such as LNet and WEKA.
+
+What the subnet manager is told is a list of rules (``PartitionRule``). The file it reads and the tables that it
+programs (``port_keys``) both follow from that list, so that the two cannot differ.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ....errors import InputError
+from ....primitives.nodes import expand
+from ....spec import Fabric as Declared
+from ...model.plan import FabricPlan, Plan, Service
+
+__all__ = ["DEFAULT_KEY", "FULL", "PartitionPlan", "PartitionRule", "PortKeys", "compute_pkey", "expand_hosts",
+           "find_key_match", "find_manager_node", "free_key", "has_tenant_hosts", "is_default_first",
+           "keeps_tenants_apart", "manager_hosts",
+           "partition_rules", "partitions_of", "port_keys", "select_owners", "service_hosts"]  # fmt: skip
+
+DEFAULT_KEY = 0x7FFF
+FULL = 0x8000
+"""The bit of full membership."""
+# Keys of partitions lie below the default one; the first ones are left for hand-made partitions.
+_FIRST_KEY = 16
+_LAST_KEY = DEFAULT_KEY - 1
+
+
+@dataclass(frozen=True)
+class PartitionPlan:
+    """A tenant's partition: its key without the bit of membership, and the hosts in it."""
+
+    name: str
+    pkey: int
+    hosts: tuple[str, ...] | None
+    """None: all of the fabric."""
+
+
+@dataclass(frozen=True)
+class PartitionRule:
+    """One definition of a partition as the subnet manager reads it. Several rules of a key add up."""
+
+    name: str
+    pkey: int
+    """Without the bit of membership."""
+    at_index_0: bool
+    """Whether its members have the key at index 0 of their tables."""
+    hosts: tuple[str, ...] | None
+    """Whose ports are members; None: all of the subnet."""
+    is_full: bool = True
+    """Membership of these."""
+    full_hosts: tuple[str, ...] = ()
+    """Hosts that are full members where the others are limited ones."""
+
+
+@dataclass(frozen=True)
+class PortKeys:
+    """The table of P_Keys of a port, with the bits of membership."""
+
+    first: int
+    """At index 0."""
+    others: frozenset[int]
+    """At further indices, in an order that the subnet manager decides."""
+
+
+def compute_pkey(name: str) -> int:
+    """The key of a tenant that declares none: of its name alone, so that no other tenant changes it."""
+    return _FIRST_KEY + int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") % (_LAST_KEY - _FIRST_KEY + 1)
+
+
+def free_key(name: str, taken: Iterable[int]) -> int | None:
+    """A key to declare for a tenant whose own is another's; None where all are taken."""
+    used, start = set(taken), compute_pkey(name)
+    count = _LAST_KEY - _FIRST_KEY + 1
+    keys = (_FIRST_KEY + (start - _FIRST_KEY + step) % count for step in range(count))
+    return next((key for key in keys if key not in used), None)
+
+
+def partitions_of(declared: Declared) -> tuple[PartitionPlan, ...]:
+    """The declared partitions in the order of their names."""
+    found = []
+    for item in declared.partitions:
+        pkey = compute_pkey(item.tenant) if item.pkey is None else item.pkey
+        found.append(PartitionPlan(item.tenant, pkey, tuple(expand_hosts(item.hosts)) if item.hosts else None))
+    return tuple(sorted(found, key=lambda item: (item.name, item.pkey)))
+
+
+def expand_hosts(text: str) -> list[str]:
+    """The hosts of a partition; none where the text is wrong, which a check says."""
+    try:
+        return expand(text)
+    except InputError:
+        return []
+
+
+def has_tenant_hosts(declared: Declared) -> bool:
+    """Whether nodes are given to tenants on the fabric: some partition is of certain hosts."""
+    return any(item.hosts for item in declared.partitions)
+
+
+def keeps_tenants_apart(declared: Declared) -> bool:
+    """Whether no node has a key that reaches nodes of another tenant: every partition is of certain hosts. One without
+    hosts has all ports as full members, those of other tenants too."""
+    return bool(declared.partitions) and all(item.hosts for item in declared.partitions)
+
+
+def is_default_first(fabric: FabricPlan, declared: Declared) -> bool:
+    """Whether nodes have the default partition at index 0: where nobody is kept apart, and where the traffic is
+    between nodes and the servers of storage, which are full members of it."""
+    return not has_tenant_hosts(declared) or fabric.role == "storage"
+
+
+def service_hosts(service: Service) -> list[str]:
+    """Names of the machines of a service."""
+    from ..cabling.ends import service_names
+
+    return list(service.hosts or ()) or service_names(service.name, service.count)
+
+
+def manager_hosts(fabric: FabricPlan) -> list[str]:
+    """Names of the machines that the spec declares for the subnet manager of a fabric, the master first."""
+    service = next((item for item in fabric.services if item.name == f"{fabric.name}-manager"), None)
+    return service_hosts(service) if service else []
+
+
+def find_manager_node(plan: Plan, fabric: FabricPlan) -> str:
+    """A node for the subnet manager where no machine is declared: of no tenant's. Empty where there is none."""
+    pools = (plan.pool(name) for name in fabric.pools)
+    return next((next(iter(pool.hosts)) for pool in pools if not pool.tenants), "")
+
+
+def select_owners(hosts: Iterable[str], partitions: Sequence[PartitionPlan]) -> dict[str, str]:
+    """Host -> the tenant whose key it has at index 0: of several the first by name, and a tenant of certain hosts
+    before one of all. Hosts of no tenant are left out."""
+    owners: dict[str, str] = {}
+    for item in partitions:
+        for host in item.hosts or ():
+            owners.setdefault(host, item.name)
+    everyone = next((item.name for item in partitions if item.hosts is None), None)
+    if everyone is not None:
+        for host in hosts:
+            owners.setdefault(host, everyone)
+    return owners
+
+
+def partition_rules(plan: Plan, fabric: FabricPlan, declared: Declared) -> tuple[PartitionRule, ...]:
+    """What the subnet manager of a fabric is told.
+
+    Where no partition is of certain hosts, all are full members of the default partition. Otherwise nodes are limited
+    members of it: there they reach the subnet manager and the machines of services, which are full members, and not
+    each other; the key of their tenant is at index 0, except on a fabric of storage.
+    """
+    wanted = partitions_of(declared)
+    if not has_tenant_hosts(declared):
+        rules = [PartitionRule("Default", DEFAULT_KEY, True, None)]
+        return (*rules, *(PartitionRule(item.name, item.pkey, False, None) for item in wanted))
+    served = tuple(host for service in fabric.services for host in service_hosts(service))
+    default_first = is_default_first(fabric, declared)
+    rules = [PartitionRule("Default", DEFAULT_KEY, default_first, None, is_full=False, full_hosts=served)]
+    return (*rules, *_tenant_rules(plan, fabric, wanted, default_first))
+
+
+def _tenant_rules(
+    plan: Plan, fabric: FabricPlan, wanted: Sequence[PartitionPlan], default_first: bool
+) -> Iterator[PartitionRule]:
+    nodes = [host for pool in fabric.pools for host in plan.pool(pool).hosts]
+    owners = {} if default_first else select_owners(nodes, wanted)
+    for item in wanted:
+        if item.hosts is None:
+            yield PartitionRule(item.name, item.pkey, False, None)
+        members = nodes if item.hosts is None else item.hosts
+        first = tuple(host for host in members if owners.get(host) == item.name)
+        if first:
+            yield PartitionRule(item.name, item.pkey, True, first)
+        rest = tuple(host for host in item.hosts or () if owners.get(host) != item.name)
+        if rest:
+            yield PartitionRule(item.name, item.pkey, False, rest)
+
+
+def port_keys(rules: Sequence[PartitionRule], host: str, runs_manager: bool = False) -> PortKeys:
+    """The table of the ports of a host; ``runs_manager``: of the one that the subnet manager itself runs on."""
+    first = DEFAULT_KEY
+    keys: dict[int, bool] = {DEFAULT_KEY: runs_manager}
+    for rule in rules:
+        if rule.hosts is not None and host not in rule.hosts:
+            continue
+        keys[rule.pkey] = keys.get(rule.pkey, False) or rule.is_full or host in rule.full_hosts
+        first = rule.pkey if rule.at_index_0 else first
+    table = {pkey: pkey | (FULL if full else 0) for pkey, full in keys.items()}
+    return PortKeys(table[first], frozenset(value for pkey, value in table.items() if pkey != first))
+
+
+def find_key_match(one: PortKeys, other: PortKeys) -> tuple[bool, frozenset[int]]:
+    """Whether two ports reach each other by the keys at index 0, and by which keys (without membership) they do at all.
+
+    Keys match where their low 15 bits are equal and one of the two is of a full member.
+    """
+    pairs = [(a, b) for a in {one.first, *one.others} for b in {other.first, *other.others}]
+    return _is_match(one.first, other.first), frozenset(a & ~FULL for a, b in pairs if _is_match(a, b))
+
+
+def _is_match(one: int, other: int) -> bool:
+    return one & ~FULL == other & ~FULL and bool((one | other) & FULL)

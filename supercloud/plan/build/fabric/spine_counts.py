@@ -1,0 +1,67 @@
+"""Declared numbers of spines that do not do, or that mean something else than they say, and numbers that do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ....spec import Fabric
+from ....topology import Fabric as Wiring
+from ....topology import TopologyError
+from ..problems import Problems
+
+__all__ = ["TIERS_WITH_CORE", "check_spines", "select_spines"]
+
+Build = Callable[[Fabric], Wiring]
+
+# So many numbers are tried, each of which builds the fabric, to say which would do: those nearest to the declared one.
+_MOST_TRIED = 16
+TIERS_WITH_CORE = 3
+"""Of a fabric that has core switches."""
+
+
+def select_spines(wired: Build, fabric: Fabric, links: int) -> str:
+    """The number of spines nearest to the declared one that would do, where this is what does not fit: one with which
+    the fabric has no more tiers than without it, and ports for as many further ``links`` on the topmost switches."""
+    if fabric.spines is None:
+        return ""
+    try:
+        usual = wired(fabric.model_copy(update={"spines": None}))
+    except TopologyError as error:
+        return error.hint
+    declared = fabric.spines
+    near = range(max(1, declared - _MOST_TRIED // 2), declared + _MOST_TRIED // 2 + 1)
+    natural = usual.tiers[1].count // usual.planes if len(usual.tiers) > 1 else 1
+    for spines in sorted({*near, natural}, key=lambda number: abs(number - declared)):
+        try:
+            found = wired(fabric.model_copy(update={"spines": spines}))
+        except TopologyError:
+            continue
+        top = found.tiers[-1]
+        if len(found.tiers) <= len(usual.tiers) and -(-links // top.count) <= top.radix - top.down:
+            return f"set spines: {spines}, or leave it out"
+    return "leave spines out"
+
+
+def check_spines(wired: Build, fabric: Fabric, path: str, wiring: Wiring, links: int, problems: Problems) -> None:
+    """Whether a declared number of spines is that of a pod under core switches which only this number makes necessary.
+
+    Where ``tiers`` is declared as well, or no number does without a core, it is what the spec asks for.
+    """
+    if fabric.spines is None or fabric.tiers is not None or len(wiring.tiers) != TIERS_WITH_CORE:
+        return
+    try:
+        usual = wired(fabric.model_copy(update={"spines": None}))
+    except TopologyError:
+        return
+    if len(usual.tiers) >= len(wiring.tiers):
+        return
+    leaf, spine, core = wiring.tiers
+    without = sum(usual.switch_counts.values())
+    problems.error(
+        "fabric-tiers", f"{path}.spines",
+        f"{fabric.spines} spine{'s' * (fabric.spines > 1)} cannot join the {leaf.count} leaves of {fabric.name}: there "
+        f"would be {spine.count} spines in pods and {core.count} core switch{'es' * (core.count > 1)} above them, "
+        f"{sum(wiring.switch_counts.values())} switches in all; without this number {without} in {len(usual.tiers)} "
+        "tiers do",
+        f"{select_spines(wired, fabric, links)}; where spines of a pod are meant, set tiers: {TIERS_WITH_CORE}",
+    )  # fmt: skip

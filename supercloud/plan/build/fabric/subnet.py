@@ -1,0 +1,19 @@
+"""How an InfiniBand fabric is routed."""
+
+from __future__ import annotations
+
+from ....spec import Fabric as Declared
+from ....topology import Fabric as Wiring
+from ...model.plan import FabricPlan
+
+__all__ = ["engines"]
+
+
+def engines(fabric: FabricPlan, declared: Declared) -> tuple[str, ...]:
+    """Routing engines of the subnet manager, the best first; the open one stops rather than to fall back further."""
+    wiring = fabric.wiring
+    trees = isinstance(wiring, Wiring) and len(wiring.tiers) > 1 and not declared.peer_links
+    plain = ("ftree", "updn") if trees else ("updn",)
+    if declared.subnet_manager == "nvidia":
+        return (f"ar_{plain[0]}",) if declared.adaptive_routing else (plain[0],)
+    return plain

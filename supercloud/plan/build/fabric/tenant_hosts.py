@@ -1,0 +1,60 @@
+"""Whose nodes are whose: tenants that partitions of InfiniBand fabrics keep apart have nodes of their own.
+
+Whoever runs on a node may use every key of its ports, so a job of another tenant there reaches what the node's tenant
+reaches. Nodes of a tenant are therefore for its jobs only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ....spec import ClusterSpec
+from ....spec import Fabric as Declared
+from ...model.plan import PoolPlan
+from .partitions import has_tenant_hosts, partitions_of
+
+__all__ = ["find_host_tenants", "find_pool_tenants"]
+
+
+def find_host_tenants(declared: Declared) -> dict[str, frozenset[str]]:
+    """Host -> the tenants whose keys its ports have, of all hosts that a partition names: a partition without hosts has
+    all of them. Empty where no partition names any.
+
+    The check ``subnet-apart`` finds a partition without hosts beside one with hosts: its key is on all nodes."""
+    if declared.kind != "infiniband" or not has_tenant_hosts(declared):
+        return {}
+    partitions = partitions_of(declared)
+    everywhere = frozenset(item.name for item in partitions if item.hosts is None)
+    found: dict[str, frozenset[str]] = {}
+    for item in partitions:
+        for host in item.hosts or ():
+            found[host] = found.get(host, everywhere) | {item.name}
+    return found
+
+
+def find_pool_tenants(spec: ClusterSpec, pools: tuple[PoolPlan, ...]) -> dict[str, tuple[str, ...]]:
+    """Pool -> the tenants whose nodes all of its nodes are, in the order of the spec; pools whose nodes are of several,
+    or of nobody in particular, are left out."""
+    if spec.site.kind != "onprem" or not spec.tenants:
+        return {}
+    of_fabric = {item.name: find_host_tenants(item) for item in spec.fabrics}
+    found: dict[str, tuple[str, ...]] = {}
+    for pool in pools:
+        sets = list(_tenant_sets(pool, of_fabric))
+        if not sets or any(len(item) != 1 for item in sets):
+            continue
+        common = frozenset.intersection(*(next(iter(item)) for item in sets))
+        names = tuple(tenant.name for tenant in spec.tenants if tenant.name in common)
+        if names:
+            found[pool.name] = names
+    return found
+
+
+def _tenant_sets(pool: PoolPlan, of_fabric: dict[str, dict[str, frozenset[str]]]) -> Iterator[set[frozenset[str]]]:
+    """For each fabric with nodes of tenants in the pool: which tenants its nodes are of, each combination once."""
+    nobody: frozenset[str] = frozenset()
+    for name in pool.fabrics:
+        owners = of_fabric.get(name, {})
+        found = {owners.get(host, nobody) for host in pool.hosts} if owners else set()
+        if found - {nobody}:
+            yield found

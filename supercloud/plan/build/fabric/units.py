@@ -1,0 +1,100 @@
+"""Scalable units of a rail-optimized fabric whose spec leaves them open: as many leaves as there are nodes for.
+
+A maker's unit may have several leaves on each rail (DGX GB200: one for each of 8 racks). Where nodes fill the leaves of
+whole units, the fabric is the maker's. Where they do not, a unit is the nodes of one leaf, so that no leaf is without
+nodes, and pods hold no more leaves than a unit does. A fabric of one unit has no core in which pods of one rail could
+meet: all its rails share the spines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ....catalog.machine import ScalableUnit
+from ....spec import Fabric
+from ....topology import Fabric as Wiring
+from ....topology import TopologyError
+
+__all__ = ["Units", "list_units", "select_wiring"]
+
+Pod = Literal["su", "rail"]
+# Pods meet in a third tier; under two tiers all units share the spines.
+_TIERS_WITH_PODS = 3
+
+
+@dataclass(frozen=True)
+class Units:
+    """What a unit is and what shares its spines."""
+
+    nodes: int | None
+    """None: as many as one leaf takes."""
+    pod: Pod
+    pod_units: int | None = None
+    """None: as few as leave the core a port for every pod."""
+    printed: bool = False
+    """The maker prints the number of switches for it."""
+
+
+def list_units(nodes: int, fabric: Fabric, design: ScalableUnit, block: int, ratio: float) -> list[Units]:
+    """The units that may be built of a maker's ``design``, whose leaves have ``block`` nodes; ``ratio`` is the
+    oversubscription of a leaf. What the spec says of tiers and pods is kept."""
+    leaves, full = -(-nodes // block), -(-design.nodes // block)
+    whole = design.nodes % block == 0 and leaves % full == 0
+    if leaves <= full:  # one unit
+        core = design.pod if fabric.tiers == 3 else None
+        return [Units(design.nodes if whole else leaves * block, fabric.pod or core or "su")]
+    pods: list[Pod] = [fabric.pod] if fabric.pod else ["su"]
+    if not fabric.pod and design.pod == "rail" and fabric.tiers in (None, 3):
+        pods.insert(0, "rail")
+    even = -(-leaves // -(-leaves // full))
+    found = [Units(block, pod, units) for units in (even, None) for pod in pods]
+    return [Units(design.nodes, pods[0], printed=True), *found] if whole and ratio == 1 else found
+
+
+def select_wiring(build: Callable[[Units], Wiring], units: Iterable[Units], pods_open: bool = False) -> Wiring:
+    """What ``build`` makes of the best of these units: the maker's ``printed`` ones where they can be built, else those
+    with the fewest tiers, then with the most nodes under the same spines, then with the fewest switches.
+
+    Where neither spec nor maker says what a pod is (``pods_open``), pods have as many units as take the fewest
+    switches. Raises TopologyError, that of the first, where none can be built.
+    """
+    found: list[tuple[Units, Wiring]] = []
+    refusals: list[TopologyError] = []
+    for item in units:
+        try:
+            wiring = build(item)
+        except TopologyError as error:
+            refusals.append(error)
+            continue
+        found.append((item, wiring))
+        if item.printed:
+            break
+    if not found:
+        raise refusals[0]
+    best = found[-1] if found[-1][0].printed else min(found, key=lambda pair: _rank(pair[1]))
+    return _with_fewest_switches(build, *best) if pods_open else best[1]
+
+
+def _rank(wiring: Wiring) -> tuple[int, int, int]:
+    return len(wiring.tiers), -_pod_nodes(wiring), sum(wiring.switch_counts.values())
+
+
+def _with_fewest_switches(build: Callable[[Units], Wiring], chosen: Units, wiring: Wiring) -> Wiring:
+    """The wiring, or the same units in pods of another size where that takes fewer switches."""
+    if len(wiring.tiers) < _TIERS_WITH_PODS or chosen.pod_units is not None:
+        return wiring
+    count = next(axis.size for axis in wiring.tiers[0].axes if axis.name == "su")
+    for size in sorted({-(-count // pods) for pods in range(1, count + 1)}):
+        try:
+            other = build(replace(chosen, pod_units=size))
+        except TopologyError:
+            continue  # such as more units than the spines of a pod have ports for
+        if sum(other.switch_counts.values()) < sum(wiring.switch_counts.values()):
+            wiring = other
+    return wiring
+
+
+def _pod_nodes(wiring: Wiring) -> int:
+    return wiring.levels[-2].size if len(wiring.levels) > 1 else wiring.nodes

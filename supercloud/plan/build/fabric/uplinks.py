@@ -1,0 +1,199 @@
+"""Leaves whose uplinks, and perhaps whose size, the spec leaves open: those that take the fewest switches.
+
+Uplinks spread evenly over spines, so that 31 of them would take 31 spines and 32 are content with two. A leaf has at
+least the uplinks that the declared oversubscription asks for, and more of them, or fewer nodes, where fewer spines then
+do. Of equal numbers of switches the largest leaves are taken, which leave room to grow without moving a cable, and the
+fewest uplinks.
+
+Leaves whose size follows from the number of nodes are others when nodes are added, which moves cables and addresses.
+Without oversubscription the shape's own size spreads well over spines (half the ports of a leaf, a power of two as a
+rule) and is kept, unless it takes more than twice the spines that the links fill.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple, cast
+
+from ....topology import Fabric as Wiring
+from ....topology import TopologyError
+from ....topology.links import NodeLinks
+from ....topology.tiers import ports_up, spread_uplinks
+
+__all__ = ["Demand", "even_uplinks", "select_leaves"]
+
+_TWO_TIERS = 2
+# So many times the spines that their links fill are no reason yet for leaves of another size.
+_FAR_TOO_MANY = 2
+# Under three tiers, nodes of a leaf are tried in multiples of these.
+_STEPS = (1, 2, 4, 8, 16)
+
+Build = Callable[[int | None, int | None, int | None, int | None], Wiring]
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What the leaves and spines of one plane must offer."""
+
+    ratio: float
+    """The most ports down in use per uplink of a leaf."""
+    peers: int = 0
+    """Ports of a leaf for the other leaf of its pair."""
+    reserved: tuple[int, ...] = ()
+    """Leaf ports of each thing that is no node; those of one thing are spread over the leaves."""
+    links: int = 0
+    """Further links on the topmost switches, on all of them together."""
+    spines: int | None = None
+    """So many are asked for."""
+    step: int | None = None
+    """Nodes of a leaf may be fewer by multiples of this; None where their number is given."""
+    least: int = 1
+    """Units at least."""
+
+
+class _Leaves(NamedTuple):
+    """One choice; they sort by what is better."""
+
+    switches: int
+    is_larger: bool
+    """Than what was built: the rule of the shape is left only for fewer switches."""
+    smaller: int
+    """Nodes of a leaf, negative."""
+    uplinks: int
+    spines: int
+    size: int | None
+    """Nodes of a leaf; None for what was built."""
+
+
+def select_leaves(build: Build, found: Wiring, units: int | None, demand: Demand) -> Wiring:
+    """The wiring with the fewest switches that ``build(units, size, uplinks, spines)`` makes.
+
+    ``found`` is what it makes of the largest leaves with the uplinks that are needed at least, in so many ``units``.
+    Raises TopologyError where the spines asked for join no leaves.
+    """
+    if len(found.tiers) < _TWO_TIERS:
+        return found
+    if len(found.tiers) > _TWO_TIERS:
+        return _select_under_cores(build, found, units, demand)
+    choices = _list_choices(found, demand) or _list_choices(found, replace(demand, links=0))
+    leaf, spine = found.tiers
+    usual = next((choice for choice in choices if choice.size is None), None)
+    if (
+        usual
+        and demand.ratio <= 1
+        and usual.spines <= _FAR_TOO_MANY * -(-_count_top_links(found, usual, demand) // spine.radix)
+    ):
+        choices = [usual]
+    for choice in choices:
+        if choice.size is None and (choice.uplinks, choice.spines) == (leaf.up, spine.count // found.planes):
+            return found
+        try:
+            count = units if choice.size is None else _count_units(found, choice.size, demand)
+            wiring = build(count, choice.size or _open_size(found, demand), choice.uplinks, choice.spines)
+        except TopologyError:
+            continue  # such as reserved ports that need cages of their own
+        if (choice.size is None and choice.uplinks >= leaf.up) or _is_kept(wiring, demand):
+            return wiring
+    return build(units, None, None, demand.spines) if demand.spines else found
+
+
+def even_uplinks(wiring: Wiring, peers: int = 0) -> int | None:
+    """The uplinks of a leaf of this size with which two tiers take the fewest spines; None where it has them already.
+
+    ``peers`` ports of a leaf are for the other leaf of its pair.
+    """
+    if len(wiring.tiers) != _TWO_TIERS:
+        return None
+    leaf, spine = wiring.tiers
+    most = max(leaf.up, leaf.radix - leaf.down - peers)
+    found = spread_uplinks(leaf.count // wiring.planes, leaf.up, most, spine.radix)
+    return found[1] if found and found[0] < spine.count // wiring.planes else None
+
+
+def _list_choices(found: Wiring, demand: Demand) -> list[_Leaves]:
+    """Leaves of every size with the fewest spines for it, best first."""
+    best: int | None = None
+    choices = []
+    for size, leaves, down, filled in _list_sizes(found, demand):
+        if best is not None and leaves + 1 > best:
+            break  # smaller ones are more
+        leaf, hosts = found.tiers[0], cast(NodeLinks, found.link_groups[0])
+        used = hosts.nodes * hosts.nics + sum(demand.reserved)
+        most = min(leaf.radix - demand.peers - down, (leaves * (leaf.radix - demand.peers) - used) // leaves)
+        least = ports_up(filled + sum(-(-ports // leaves) for ports in demand.reserved), demand.ratio)
+        if size is None:
+            least = min(least, leaf.up)  # the shape's own rule
+        even = spread_uplinks(leaves, least, most, found.tiers[1].radix, spines=demand.spines, links=demand.links)
+        if even:
+            nodes = hosts.block if size is None else size
+            choices.append(_Leaves(leaves + even[0], nodes > hosts.block, -nodes, even[1], even[0], size))
+            best = min(best or choices[-1].switches, choices[-1].switches)
+    return sorted(choices, key=lambda item: item[:4])  # what was built before the same size
+
+
+def _list_sizes(found: Wiring, demand: Demand) -> Iterator[tuple[int | None, int, int, int]]:
+    """Nodes of a leaf (None: as built), leaves, ports for nodes of a leaf, and those in use of the fullest leaf."""
+    leaf, hosts = found.tiers[0], cast(NodeLinks, found.link_groups[0])
+    each = hosts.nics_per_side
+    yield None, leaf.count // found.planes, leaf.down, min(hosts.nodes, hosts.unit, hosts.block) * each
+    if demand.step is None or _open_size(found, demand) is None:
+        return
+    step = demand.step if hosts.block % demand.step == 0 else 1
+    room = leaf.radix - demand.peers
+    for size in range(room // (each * step) * step, 0, -step):
+        units = _count_units(found, size, demand)
+        if size * each + ports_up(size * each, demand.ratio) <= room:
+            yield size, units * hosts.sides, size * each, min(hosts.nodes, size) * each
+
+
+def _count_top_links(found: Wiring, choice: _Leaves, demand: Demand) -> int:
+    """Links that end on the spines of a plane with leaves as built."""
+    return found.tiers[0].count // found.planes * choice.uplinks + demand.links
+
+
+def _is_kept(wiring: Wiring, demand: Demand) -> bool:
+    """Whether no leaf has more ports down in use than the oversubscription allows, where other things have ports."""
+    if not demand.reserved:
+        return True
+    leaf = wiring.tiers[0]
+    used: Counter[int] = Counter()
+    for group in wiring.link_groups:
+        if group.target_kind == leaf.name:
+            used.update(group.columns().target.tolist())
+    return ports_up(max(used.values()), demand.ratio) <= leaf.up
+
+
+def _open_size(found: Wiring, demand: Demand) -> int | None:
+    """Nodes of a leaf as built, where others may be tried."""
+    hosts = cast(NodeLinks, found.link_groups[0])
+    return hosts.block if demand.step is not None and hosts.unit == hosts.block else None
+
+
+def _count_units(found: Wiring, size: int, demand: Demand) -> int:
+    """Units of so many nodes that are built."""
+    return max(-(-found.nodes // size), demand.least)
+
+
+def _select_under_cores(build: Build, found: Wiring, units: int | None, demand: Demand) -> Wiring:
+    """The same for three tiers, by trial."""
+    best = build(units, None, None, demand.spines) if demand.spines else found
+    leaf, hosts = found.tiers[0], cast(NodeLinks, found.link_groups[0])
+    sizes: set[int | None] = {None}
+    if demand.step is not None and _open_size(found, demand) and demand.ratio > 1:
+        sizes |= {hosts.block // (step * demand.step) * step * demand.step for step in _STEPS} - {0, hosts.block}
+    for size in sorted(sizes, key=lambda item: -(item or hosts.block)):
+        down = leaf.down if size is None else size * hosts.nics_per_side
+        least = ports_up(down, demand.ratio)
+        most = leaf.radix - demand.peers - down
+        count = units if size is None else _count_units(found, size, demand)
+        for uplinks in range(least, most + 1):
+            try:
+                other = build(count, size or _open_size(found, demand), uplinks, demand.spines)
+            except TopologyError:
+                continue
+            fewer = sum(other.switch_counts.values()) < sum(best.switch_counts.values())
+            if fewer and (size is None or _is_kept(other, demand)):
+                best = other
+    return best

@@ -1,0 +1,37 @@
+"""Hourly files that a spec names: weather and carbon. They are read while the plan is made, and nothing else is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from ....facility import WeatherError
+from ....primitives.files import FileProblem, read_bytes
+from ..problems import Problems
+
+__all__ = ["read"]
+
+_T = TypeVar("_T")
+
+
+def _text(data: bytes) -> str:
+    """UTF-8, or Latin-1 as many EPW files are: their numbers are the same, only names of places differ."""
+    if b"\0" in data:
+        raise WeatherError("it is no text")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def read(name: str | None, folder: Path, path: str, parse: Callable[[str], _T], problems: Problems) -> _T | None:
+    """What ``parse`` makes of a file beside the spec; None with a problem said where it cannot be read."""
+    if name is None:
+        return None
+    try:
+        return parse(_text(read_bytes(folder / name)))
+    except (WeatherError, FileProblem) as error:
+        reason = str(error)
+    problems.error("facility-file", path, f"{name!r}: {reason}", "a file of hours, its path relative to the spec")
+    return None

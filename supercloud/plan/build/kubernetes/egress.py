@@ -1,0 +1,81 @@
+"""Which addresses tenants' pods must not reach: every network of the plan, the provider's own, link-local ones."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+
+from ....primitives.addresses import Block
+from ...model.plan import Plan
+from .networks import PRIVATE, cluster_networks
+
+__all__ = ["closed_blocks", "closed_ranges"]
+
+# RFC 3927: metadata services, agents of the host, machines without an address.
+_LINK_LOCAL = Block("169.254.0.0/16")
+
+
+def closed_ranges(plan: Plan) -> Mapping[str, tuple[Block, ...]]:
+    """What the networks are for -> their blocks. IPv6 is in none of them: no policy opens any of it."""
+    found: dict[str, list[Block]] = {}
+    for name, block in (*_onprem(plan), *_cloud(plan), ("link-local", _LINK_LOCAL)):
+        found.setdefault(name, []).append(block)
+    return {name: tuple(ipaddress.collapse_addresses(blocks)) for name, blocks in found.items()}
+
+
+def closed_blocks(plan: Plan) -> Mapping[Block, tuple[str, ...]]:
+    """The fewest blocks that cover all closed ranges -> what is in each."""
+    ranges = closed_ranges(plan)
+    blocks = ipaddress.collapse_addresses(block for found in ranges.values() for block in found)
+    return {
+        block: tuple(name for name, found in ranges.items() if any(part.subnet_of(block) for part in found))
+        for block in blocks
+    }
+
+
+def _onprem(plan: Plan) -> Iterator[tuple[str, Block]]:
+    if plan.site.kind != "onprem":
+        return
+    yield "cluster", Block(plan.network.cidr)
+    yield "service", plan.network.management
+    for host in plan.scheduler.controllers:
+        with suppress(ValueError):  # an address that is none of IPv4 has a finding
+            yield "service", Block(host.address)
+    yield from (("in-band", pool.addresses.block) for pool in plan.pools)
+    cluster = cluster_networks(plan)
+    yield from (("pods", block) for block in (cluster.pods,) if block)
+    yield from (("services", block) for block in (cluster.services,) if block)
+    yield from (("storage", server.addresses.block) for server in plan.servers)
+    networks = plan.networks
+    if networks is None:
+        return
+    yield from networks.spaces.items()
+    yield from ((subnet.role, subnet.block) for subnet in networks.subnets)
+    yield from (("bmc", run.addresses.block) for run in networks.bmcs)
+    for run in networks.switches:
+        yield "switch", run.management.block
+        if run.loopbacks:
+            yield "loopback", run.loopbacks.block
+    for link in networks.servers:
+        yield from (("rail", block) for block in link.blocks)
+    for underlay in networks.underlays:
+        yield "rail", underlay.block
+        yield "loopback", underlay.loopbacks
+
+
+def _cloud(plan: Plan) -> Iterator[tuple[str, Block]]:
+    if plan.site.kind == "onprem":
+        return
+    network = plan.cloud.network if plan.cloud else None  # addresses of pools mean nothing here: the cloud gives them
+    texts = [*network.cidrs] if network else [plan.network.cidr, *plan.spec.network.cidrs]
+    texts += [subnet.cidr for subnet in network.subnets if subnet.cidr] if network else []
+    yield from (("cluster", Block(text)) for text in texts)
+    if network is None or not network.cidrs:  # somebody else's network: its ranges are not known here
+        yield from (("private", Block(text)) for text in PRIVATE)
+    facts = plan.scheduler.kubernetes
+    if facts is None or facts.platform is None:
+        return
+    for text in (*facts.platform.services, *facts.platform.platform.values()):
+        if ipaddress.ip_network(text).version == 4:
+            yield "provider", Block(text)

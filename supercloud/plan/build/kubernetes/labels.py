@@ -1,0 +1,57 @@
+"""Labels and taints of a pool's nodes in Kubernetes: whoever makes the nodes gives them, the bundle relies on them."""
+
+from __future__ import annotations
+
+from ...model.plan import Plan, PoolPlan, StoragePlan
+from ..storage.clients import is_client
+from .names import ACCELERATOR, POOL, mount_label
+
+__all__ = ["FEATURE", "MACHINE", "is_mounted", "pool_labels", "taints_of", "weka_stores"]
+
+MACHINE = "supercloud.dev/machine"
+"""Node label: the catalog's name of its machine."""
+FEATURE = "feature.supercloud.dev/"
+"""Begins the node label of each feature of its pool."""
+
+
+def pool_labels(plan: Plan, pool: PoolPlan) -> dict[str, str]:
+    """Labels that all nodes of a pool have in common.
+
+    Where a node is, its own labels say: on-prem those of the wiring, on a cloud those of the provider.
+    """
+    labels = {POOL: pool.name, MACHINE: pool.machine.name}
+    if pool.accelerator:
+        labels[ACCELERATOR] = pool.accelerator.name
+        if pool.slicing and pool.slicing.mig:
+            labels["nvidia.com/mig.config"] = pool.name
+        if pool.slicing and pool.slicing.shards:
+            labels["nvidia.com/device-plugin.config"] = pool.name
+    declared = next(item for item in plan.spec.pools if item.name == pool.name)
+    return labels | {f"{FEATURE}{name}": "true" for name in sorted(declared.features)} | _mount_labels(plan, pool)
+
+
+def _mount_labels(plan: Plan, pool: PoolPlan) -> dict[str, str]:
+    """Which file systems the nodes mount. One that they do not has a value too, as nothing removes a label from a node
+    whose pool no longer reaches it."""
+    if plan.site.kind != "onprem":
+        return {}
+    return {mount_label(item.name): str(is_client(plan, index, pool)).lower()
+            for index, item in enumerate(plan.storage) if is_mounted(item)}  # fmt: skip
+
+
+def is_mounted(storage: StoragePlan) -> bool:
+    """Whether nodes see it as a directory."""
+    return bool(storage.mount) and storage.kind != "object"
+
+
+def weka_stores(plan: Plan) -> list[int]:
+    """The places of the WEKA file systems in the plan: one driver of volumes on demand serves all of them."""
+    return [index for index, item in enumerate(plan.storage) if item.kind == "weka" and is_mounted(item)]
+
+
+def taints_of(plan: Plan, pool: PoolPlan) -> list[dict[str, str]]:
+    """What keeps pods without an accelerator off nodes that have them: key, value and effect."""
+    facts = plan.scheduler.kubernetes
+    resource = pool.accelerator.kubernetes if pool.accelerator else None
+    stack = facts.stacks.get(resource) if facts and resource else None
+    return [{"key": stack.taint, "value": "present", "effect": "NoSchedule"}] if stack and stack.taint else []

@@ -1,0 +1,177 @@
+"""What a Kubernetes cluster calls things: label keys, queues, flavors, topologies, claims.
+
+The bundle that sets a cluster up and the engine that gives it jobs do not know each other; both take every name from
+here, so a job finds what was rendered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ....spec.scheduler import KubernetesScheduler
+from ...model.plan import Level, Locality, Plan, PoolPlan
+
+__all__ = ["ACCELERATOR", "CHANNEL", "DIGEST", "HOSTNAME", "JOB", "KEY", "MANAGED_BY", "NAME", "OBJECT", "POOL",
+           "PRODUCT", "QUEUE", "SECRETS", "SPEC", "STARTS", "TASK", "TIME_LIMIT", "Topology", "attachment_of",
+           "channel_claim_of", "claim_of", "cluster_queue_of", "domain_of", "flavor_of", "level_label", "mount_label",
+           "namespace_of", "priority_class_of", "queue_of", "resource_of", "scheduling_class_of", "settings_of",
+           "topology_of", "whole_topology_of"]  # fmt: skip
+
+POOL = "supercloud.dev/pool"
+"""Node label: the name of its pool."""
+ACCELERATOR = "supercloud.dev/accelerator"
+"""Node label: the catalog's name of its accelerator; nodes without any do not have it."""
+HOSTNAME = "kubernetes.io/hostname"
+"""Node label: the innermost level of every topology."""
+CHANNEL = "nvidia.com/imex-channel"
+"""What quota calls the device by which pods share memory over a scale-up domain; a node has one."""
+_LEVEL = "topology.supercloud.dev/"
+_MOUNT = "mounts.supercloud.dev/"
+
+MANAGED_BY = "app.kubernetes.io/managed-by"
+PRODUCT = "supercloud"
+"""Value of ``MANAGED_BY`` on everything made by jobs or rendered."""
+JOB = "supercloud.dev/job"
+"""Label of a job's objects and pods: what the job is called in the cluster, also by all tasks of an array."""
+OBJECT = "supercloud.dev/object"
+"""Label of pods: the object they belong to; of an array each task is one."""
+TASK = "supercloud.dev/array-index"
+"""Label of the objects of an array's tasks: their number."""
+KEY = "supercloud.dev/key"
+"""Annotation: the idempotency key the job was submitted with."""
+DIGEST = "supercloud.dev/digest"
+"""Annotation: which submission the object was made for, as another job may have the same key later."""
+SPEC = "supercloud.dev/spec-digest"
+"""Annotation: which job spec was asked for, whoever submitted it and when."""
+NAME = "supercloud.dev/name"
+"""Annotation: what its user calls the job."""
+TIME_LIMIT = "supercloud.dev/time-limit"
+"""Annotation of pods: the seconds a job may run."""
+STARTS = "supercloud.dev/starts"
+"""Annotation of a job's object and of its pods: how often its queue has let it begin, as the API server counts."""
+
+SECRETS = "supercloud-secrets"
+"""The Secret in a tenant's namespace that holds what jobs name as secrets, a key for each."""
+QUEUE = "kueue.x-k8s.io/queue-name"
+_NOBODY = "default"
+
+
+@dataclass(frozen=True)
+class Topology:
+    """A tree of places as the queue sees it, from the outermost inwards."""
+
+    name: str
+    levels: tuple[Level, ...]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Node label of every level; the last is the host name."""
+        return (*(level_label(level.name) for level in self.levels), HOSTNAME)
+
+
+def level_label(level: str) -> str:
+    """Node label that says which group of a level (scale-up, leaf-set, su, pod …) a node lies in."""
+    return f"{_LEVEL}{level}"
+
+
+def mount_label(storage: str) -> str:
+    """Node label that says, by "true" or "false", whether a node of a site of our own mounts a file system."""
+    return f"{_MOUNT}{storage}"
+
+
+def namespace_of(tenant: str | None) -> str:
+    """Where a tenant's jobs live; jobs of nobody in particular live in ``default``."""
+    return tenant or _NOBODY
+
+
+def queue_of(tenant: str | None) -> str:
+    """The LocalQueue in a tenant's namespace."""
+    return tenant or _NOBODY
+
+
+def cluster_queue_of(tenant: str | None) -> str:
+    """The ClusterQueue that holds a tenant's quota."""
+    return tenant or _NOBODY
+
+
+def flavor_of(pool: str) -> str:
+    """The ResourceFlavor of a pool's nodes."""
+    return pool
+
+
+def claim_of(storage: str) -> str:
+    """The PersistentVolumeClaim through which a tenant's namespace has a file system."""
+    return storage
+
+
+def resource_of(resource: str, slice: str = "", profile: str = "") -> str:
+    """What pods count: accelerators (``nvidia.com/gpu``), also where several share one in time, or MIG instances.
+
+    The names of instances are those of NVIDIA's device plugin with the strategy ``mixed``.
+    """
+    if slice == "mig":
+        return f"{resource.partition('/')[0]}/mig-{profile.replace('+', '.')}"
+    return resource
+
+
+def priority_class_of(priority: str) -> str:
+    """The WorkloadPriorityClass of a job's or tenant's priority."""
+    return priority
+
+
+def scheduling_class_of(priority: str) -> str:
+    """The PriorityClass of a priority, where the scheduler of pods is the queue (Volcano)."""
+    return f"supercloud-{priority}"
+
+
+def settings_of(pool: str) -> str:
+    """The ConfigMap with NCCL's settings for a pool, in every namespace that runs jobs."""
+    return f"nccl-{pool}"
+
+
+def attachment_of(namespace: str, network: str) -> str:
+    """The object by which pods of a namespace join a network of a fabric."""
+    return f"{namespace}-{network}"
+
+
+def domain_of(pool: str) -> str:
+    """The ComputeDomain of a namespace and a pool whose nodes can share memory."""
+    return f"{pool}-nvlink"
+
+
+def channel_claim_of(pool: str) -> str:
+    """The ResourceClaimTemplate by which a pod joins that domain."""
+    return f"{domain_of(pool)}-channel"
+
+
+def topology_of(plan: Plan, pool: PoolPlan) -> Topology:
+    """The one topology of a pool's flavor: the whole one without the levels that the spec keeps from the queue."""
+    declared = plan.scheduler.spec
+    wanted = declared.levels if isinstance(declared, KubernetesScheduler) else ()
+    whole = whole_topology_of(plan, pool)
+    return Topology(whole.name, tuple(level for level in whole.levels if not wanted or level.name in wanted))
+
+
+def whole_topology_of(plan: Plan, pool: PoolPlan) -> Topology:
+    """A pool's tree of switches with scale-up domains inside the innermost switches.
+
+    A flavor has a single topology, so what Slurm would see as two views (tree and blocks) is one tree of more levels;
+    its name is that of the views it is made of. Pools with neither have the first locality that covers them.
+    """
+    views = [locality for locality in plan.localities if _covers(locality, pool)]
+    tree = next((view for view in views if view.kind == "tree"), None)
+    blocks = next((view for view in views if view.kind == "block"), None)
+    chosen = tuple(view for view in (tree, blocks) if view) or tuple(views[:1])
+    levels: dict[str, Level] = {}
+    for view in chosen:
+        for level in reversed(view.levels):  # where fabrics of several depths meet, two levels may have one name
+            levels.setdefault(level.name, level)
+    return Topology("-".join(view.name for view in chosen), tuple(levels.values()))
+
+
+def _covers(locality: Locality, pool: PoolPlan) -> bool:
+    return any(
+        part.prefix == pool.hosts.prefix and part.first <= pool.hosts.last and pool.hosts.first <= part.last
+        for group in locality.levels[0].groups
+        for part in group.hosts.ranges
+    )

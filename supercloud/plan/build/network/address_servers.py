@@ -1,0 +1,36 @@
+"""The hosts that serve DHCP and DNS: the scheduler's controllers. Nobody gives them an address, so theirs are fixed."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import NamedTuple
+
+from ...model.plan import Plan
+
+__all__ = ["AddressServer", "address_servers"]
+
+
+class AddressServer(NamedTuple):
+    """A host that serves DHCP and DNS, with what has to be set on it by hand or by its scripts."""
+
+    name: str
+    address: str
+    length: int
+    """Of the prefix of its subnet."""
+    gateway: str | None
+
+    @property
+    def name_and_address(self) -> str:
+        """For pages that people read."""
+        return f"{self.name} ({self.address})"
+
+
+def address_servers(plan: Plan) -> tuple[AddressServer, ...]:
+    """Every controller with an address in a subnet of the plan, in their order; the first one serves first."""
+    subnets = plan.networks.subnets if plan.networks else ()
+    found = []
+    for host in plan.scheduler.controllers:
+        subnet = next((item for item in subnets if ipaddress.ip_address(host.address) in item.block), None)
+        if subnet:
+            found.append(AddressServer(host.name, host.address, subnet.block.prefixlen, subnet.gateway))
+    return tuple(found)

@@ -1,0 +1,30 @@
+"""What a bridged network asks of the operating system of its switches, and where that lacks it."""
+
+from __future__ import annotations
+
+from ...model.network import SwitchRun
+from ...model.plan import FabricPlan, Plan
+
+__all__ = ["bridge_lack"]
+
+
+def bridge_lack(plan: Plan, fabric: FabricPlan, run: SwitchRun) -> str:
+    """Why the switches of a tier cannot do their part, empty where they can."""
+    system, declared = run.system, next(item for item in plan.spec.fabrics if item.name == fabric.name)
+    if system is None:
+        return "the operating system is not known"
+    if declared.peer_links and run.tier.name == "leaf" and run.tier.count > 1 and not system.mlag:
+        return f"{system.title} has no multi-chassis link aggregation, which the pairs of leaves need"
+    if not system.spanning_tree and _has_loops(plan, fabric):
+        return f"{system.title} has no spanning tree, and there is more than one way to a switch"
+    return ""
+
+
+def _has_loops(plan: Plan, fabric: FabricPlan) -> bool:
+    declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
+    tops = fabric.tiers[-1].count if fabric.tiers else 0
+    ways = tops if len(fabric.tiers) > 1 else 0
+    if declared.joins:
+        upper = next((item for item in plan.fabrics if item.name == declared.joins.fabric), None)
+        ways = min(declared.joins.links, upper.tiers[-1].count if upper and upper.tiers else 0)
+    return ways > 1 or declared.exits > 1

@@ -1,0 +1,132 @@
+"""Addresses of what is neither node, switch nor server of storage: service machines, and distribution units of racks.
+
+On the ordinary network they have addresses of the service hosts' block, from its end downwards; on the management
+network blocks of their own. A group has room to grow, so that one machine more renumbers no other.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ....primitives.addresses import AddressRun, Block, addresses_for, room_of
+from ....primitives.nodes import HostRange
+from ...model.network import BmcRun, MachineRun
+from ...model.plan import FabricPlan, NetworkPlan
+from ...model.racks import FacilityPlan
+from ..fabric.roles import is_routed
+from ..problems import Problems
+from ..storage.servers import Room
+
+__all__ = ["ManagementRooms", "machine_runs", "management_runs"]
+
+_DIGITS = 2
+_PDU = "pdu"
+# The first of the service hosts' addresses are those of controllers, which are numbered upwards.
+_CONTROLLERS = 100
+# Machines of a group that there is room for, where groups are few for the block.
+_ROOMY = 250
+_GROUPS = 32
+# Smaller parts of the management network are not cut up: all kinds of devices then share one.
+_LARGE = 1 << 12
+_FEW_PDUS = 250
+
+
+@dataclass(frozen=True)
+class ManagementRooms:
+    """Where the blocks of management controllers are that no node has: each kind grows without moving the others."""
+
+    servers: Room
+    machines: Room
+    pdus: Block | None
+    """Counted upwards from its start; None where there is one room for all."""
+
+    @classmethod
+    def of(cls, block: Block) -> ManagementRooms:
+        """A part of the management network, shared out: its upper half to servers, the rest to the others."""
+        if block.num_addresses < _LARGE:
+            room = Room(block)
+            return cls(room, room, None)
+        lower, upper = block.subnets(prefixlen_diff=1)
+        pdus, machines = lower.subnets(prefixlen_diff=1)
+        return cls(Room(upper), Room(machines), pdus)
+
+
+def machine_runs(
+    network: NetworkPlan, fabrics: tuple[FabricPlan, ...], hall: FacilityPlan | None, problems: Problems
+) -> tuple[MachineRun, ...]:
+    """Every group of service machines, with its addresses on the ordinary network where it hangs on it."""
+    joined = [item for item in fabrics if item.role == "in-band" and not is_routed(item.kind, item.role) and item.tiers]
+    on = {service.name for fabric in joined for service in fabric.services}
+    block, runs = network.management, []
+    whole = end = room_of(block)
+    for name, (count, ours) in _groups(fabrics, hall).items():
+        hosts = _hosts(name, count)
+        if joined and name not in on:
+            runs.append(MachineRun(name, hosts, None, ours))
+            continue
+        room = -(-count // _ROOMY) * _ROOMY if whole >= _ROOMY * _GROUPS else count
+        end -= room
+        if end < _CONTROLLERS:
+            problems.error("network-size", "network.cidr",
+                           f"{block} has no {room} addresses left for the machines of {name}", "give a larger network"
+                           )  # fmt: skip
+            end += room
+            continue
+        runs.append(MachineRun(name, hosts, AddressRun(block, end, count), ours))
+    return tuple(runs)
+
+
+def management_runs(
+    machines: tuple[MachineRun, ...], hall: FacilityPlan | None, rooms: ManagementRooms, problems: Problems
+) -> Iterator[BmcRun]:
+    """The management ports of service machines of ours and of distribution units. What hangs on no other network has
+    its own name there."""
+    for item in machines:
+        if item.ours:
+            prefix = f"bmc-{item.hosts.prefix}" if item.addresses else item.hosts.prefix
+            block = rooms.machines.take(item.hosts.last)
+            yield from _run(item.name, item.hosts, prefix, block, rooms.machines.cidr, problems)
+    pdus = hall.pdus if hall else 0
+    if pdus and all(item.name != _PDU for item in machines):
+        hosts = _hosts(_PDU, pdus)
+        if rooms.pdus is None:
+            part, block = rooms.machines.cidr, rooms.machines.take(pdus)
+        else:
+            part, block = str(rooms.pdus), _start_of(rooms.pdus, pdus)
+        yield from _run(_PDU, hosts, hosts.prefix, block, part, problems)
+
+
+def _start_of(block: Block, hosts: int) -> Block | None:
+    """The first addresses of a block: as many as the hosts take, and room for some more."""
+    size = addresses_for(max(hosts, _FEW_PDUS))
+    if size > block.num_addresses:
+        return None
+    return ipaddress.IPv4Network((int(block.network_address), 33 - size.bit_length()))
+
+
+def _run(
+    name: str, hosts: HostRange, prefix: str, block: Block | None, part: str, problems: Problems
+) -> Iterator[BmcRun]:
+    if block is None:
+        problems.error("network-size", "network.management", f"{part} has no block left for the {len(hosts)} "
+                       f"management ports of {name}", "give a larger network")  # fmt: skip
+        return
+    yield BmcRun(name, hosts, HostRange(prefix, hosts.first, hosts.last, hosts.width), AddressRun(block, 0, len(hosts)))
+
+
+def _groups(fabrics: tuple[FabricPlan, ...], hall: FacilityPlan | None) -> Mapping[str, tuple[int, bool]]:
+    """Name -> how many, and whether they are ours. The same name in several places means the same machines."""
+    switches = {f"{fabric.name}-{tier.name}" for fabric in fabrics for tier in fabric.tiers}
+    found = {group.name: (group.count, True) for group in (hall.service if hall else ())}
+    for fabric in fabrics:
+        for item in fabric.services:
+            if item.hosts is None and item.name not in switches and (item.ours or item.name != _PDU):
+                count, ours = found.get(item.name, (0, False))
+                found[item.name] = (max(count, item.count), ours or item.ours)
+    return found
+
+
+def _hosts(name: str, count: int) -> HostRange:
+    return HostRange(f"{name}-", 1, count, max(_DIGITS, len(str(count))))

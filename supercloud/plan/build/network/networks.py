@@ -1,0 +1,287 @@
+"""Networks decided: who gets which subnet, name and AS number. Nothing is per node or per switch here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from ....catalog import Catalog, NetworkOs
+from ....catalog.contract import Contract
+from ....errors import InputError, UnknownName
+from ....primitives.addresses import AddressRun, Block, addresses_for, allocate
+from ....primitives.nodes import HostRange
+from ....spec import ClusterSpec, Fabric
+from ....topology import Fabric as Wiring
+from ....topology.links import NodeLinks
+from ...model.network import BmcRun, NetworksPlan, PoolLinks, Rails, ServerLinks, Subnet, SwitchRun, Underlay, block_of
+from ...model.plan import FabricPlan, FacilityPlan, NetworkPlan, PoolPlan, SwitchTier
+from ...model.storage import ServerGroup
+from ..fabric.lossless import lossless_of
+from ..fabric.node_numbers import compute_first_nodes
+from ..fabric.roles import is_routed
+from ..problems import Problems
+from ..storage.servers import Room
+from .adapter_qos import adapters_on, find_adapter_qos
+from .machines import ManagementRooms, machine_runs, management_runs
+from .macs import macs_of
+from .pool_places import compute_pool_starts
+from .rails import parts_of, rail_blocks, rail_subnets, server_parts, slot_of
+from .server_links import server_links, upper_half
+
+__all__ = ["networks_of"]
+
+# Private networks (RFC 1918, and RFC 6598 for what never leaves the site); the first that is free is taken.
+_PRIVATE = {
+    "fabrics": ("172.16.0.0/12", "10.0.0.0/8", "192.168.0.0/16"),
+    "management": ("100.64.0.0/10", "192.168.0.0/16", "172.16.0.0/12"),
+}
+_MOST_FABRICS = 64
+# Leaves take half of a fabric's block, spines and cores a quarter each: what grows does not move the others.
+_SHARES = {"leaf": 2, "spine": 4, "core": 4}
+
+
+def networks_of(
+    spec: ClusterSpec,
+    network: NetworkPlan,
+    pools: tuple[PoolPlan, ...],
+    fabrics: tuple[FabricPlan, ...],
+    servers: tuple[ServerGroup, ...],
+    hall: FacilityPlan | None,
+    catalog: Catalog,
+    folder: Path,
+    problems: Problems,
+) -> NetworksPlan | None:
+    """Everything with an address; None on a cloud, where others give them."""
+    if spec.site.kind != "onprem":
+        return None
+    cidr = block_of(network.cidr)
+    rails_network = _given(spec.network.fabrics, "fabrics", [cidr], problems)
+    management = _given(spec.network.management, "management", [cidr, rails_network], problems)
+    switched = [item for item in fabrics if isinstance(item.wiring, Wiring) and item.tiers]
+    quarters = list(management.subnets(prefixlen_diff=2)) if management.prefixlen <= 22 else [management] * 4
+    if management.prefixlen > 22:
+        problems.error("network-size", "network.management",
+                       f"{management} has {management.num_addresses} addresses, management needs at least 1024",
+                       "give a larger network")  # fmt: skip
+    rooms = ManagementRooms.of(quarters[3])
+    server_bmcs = _stacked(rooms.servers, {group.name: group.count for group in servers}, problems)
+    machines = machine_runs(network, fabrics, hall, problems)
+    managed = tuple(management_runs(machines, hall, rooms, problems))
+    bmcs = _carve(quarters[0], {pool.name: pool.nodes for pool in pools}, "network.management", "BMCs", problems)
+    tiers = {item.name: {tier.name: tier.count for tier in item.tiers} for item in switched}
+    counts = {name: sum(count.values()) for name, count in tiers.items()}
+    reach = {
+        name: max(_SHARES[tier] * addresses_for(number) for tier, number in count.items())
+        for name, count in tiers.items()
+    }
+    boxes = _carve(quarters[1], reach, "network.management", "switches", problems)
+    routed = [item for item in switched if is_routed(item.kind, item.role)]
+    joined = [item for item in switched if item in routed or item.kind == "infiniband"]
+    loopbacks = _carve(
+        quarters[2], {item.name: reach[item.name] for item in routed}, "network.management", "loopbacks", problems
+    )
+    rails = rail_blocks(spec, joined, rails_network, problems)
+    box = {
+        item.name: Subnet(f"switches-{item.name}", "switch", boxes[item.name], counts[item.name]) for item in switched
+    }
+    contract = cast(Contract, catalog.get("contracts", "roce"))
+    runs: list[SwitchRun] = []
+    attached: dict[str, tuple[ServerLinks, ...]] = {}
+    underlays: list[Underlay] = []
+    for item in switched:
+        position = [fabric.name for fabric in spec.fabrics].index(item.name)
+        declared = spec.fabrics[position]
+        numbers = _as_numbers(declared, position, item, contract, problems) if item in routed else (0, 0)
+        own = _switch_runs(
+            declared, position, item, catalog, box[item.name], loopbacks.get(item.name), numbers, problems
+        )
+        if item.name in rails:
+            own_parts = server_parts(item, rails[item.name])
+            attached[item.name] = server_links(item, own_parts, position, problems)
+        runs += own
+        wiring = cast(Wiring, item.wiring)
+        if item in routed and item.speed and item.name in rails:
+            hosts = cast(NodeLinks, wiring.link_groups[0])
+            slot = slot_of(hosts)
+            sides = hosts.planes * hosts.sides
+            parts = parts_of(rails[item.name], sides)
+            underlays.append(Underlay(
+                item.name, item.role, item.speed, rails[item.name], Rails(hosts, parts, slot), attached[item.name],
+                tuple(upper_half(part) for part in own_parts), tuple(own), loopbacks[item.name], numbers,
+                lossless_of(declared, contract, item, wiring), declared.routing.bfd,
+                {key: tool for key, adapter in adapters_on(item, pools, attached[item.name])
+                 if (tool := find_adapter_qos(catalog, adapter))}, wiring,
+            ))  # fmt: skip
+    rail_nets = {
+        item.name: tuple(rail_subnets(item, rails[item.name], attached[item.name]))
+        for item in joined if item.name in rails
+    }  # fmt: skip
+    subnets = (
+        Subnet(
+            "service",
+            "service",
+            network.management,
+            len(spec.scheduler.controllers) + sum(len(item.hosts) for item in machines if item.addresses),
+        ),
+        *(Subnet(f"in-band-{pool.name}", "in-band", pool.addresses.block, pool.nodes) for pool in pools),
+        *_storage(servers),
+        *(Subnet(f"bmc-{pool.name}", "bmc", bmcs[pool.name], pool.nodes) for pool in pools),
+        *(Subnet(f"bmc-{group.name}", "bmc", server_bmcs[group.name], group.count) for group in servers),
+        *(Subnet(f"bmc-{run.of}", "bmc", run.addresses.block, len(run.names)) for run in managed),
+        *box.values(),
+        *(Subnet(f"loopbacks-{item.name}", "loopback", loopbacks[item.name], counts[item.name]) for item in routed),
+        *(subnet for found in rail_nets.values() for subnet in found),
+    )
+    controllers = tuple(
+        BmcRun(name, hosts, HostRange(f"bmc-{hosts.prefix}", hosts.first, hosts.last, hosts.width),
+               AddressRun(block, 0, len(hosts)))
+        for name, hosts, block in (*((pool.name, pool.hosts, bmcs[pool.name]) for pool in pools),
+                                   *((group.name, group.hosts, server_bmcs[group.name]) for group in servers))
+    )  # fmt: skip
+    linked = tuple(item for found in attached.values() for item in found)
+    routes = {item.fabric: item.rails for item in underlays}
+    nodes = tuple(
+        links for item in joined if item.name in rail_nets and (item not in routed or item.name in routes)
+        for links in _pool_links(spec, item, pools, rail_nets[item.name], routes.get(item.name), attached[item.name])
+    )  # fmt: skip
+    plan = NetworksPlan(subnets, (*controllers, *managed), tuple(runs), tuple(underlays), linked, nodes, machines,
+                        {"fabrics": rails_network, "management": management})  # fmt: skip
+    return replace(plan, macs=macs_of(spec, folder, plan, pools, servers, problems))
+
+
+def _pool_links(
+    spec: ClusterSpec, item: FabricPlan, pools: tuple[PoolPlan, ...], subnets: tuple[Subnet, ...], rails: Rails | None,
+    servers: tuple[ServerLinks, ...],
+) -> list[PoolLinks]:  # fmt: skip
+    """The links of a fabric's nodes, pool by pool."""
+    members = [next(pool for pool in pools if pool.name == name) for name in item.pools]
+    if rails:  # an address follows from the port of the leaf that the cable ends at
+        starts = tuple(compute_first_nodes(item, pools).values())
+    else:
+        nodes = [pool.nodes for pool in members]
+        starts = compute_pool_starts(spec, item, nodes, subnets[0].block, bool(servers))
+    return [PoolLinks(item.name, pool.name, pool.hosts, subnets, first, rails)
+            for pool, first in zip(members, starts, strict=True)]  # fmt: skip
+
+
+def _given(text: str | None, name: str, taken: list[Block | None], problems: Problems) -> Block:
+    """The network the user gave, or the first private one that no other takes."""
+    choices = [Block(item) for item in _PRIVATE[name]]
+    free = next((item for item in choices if not any(other and item.overlaps(other) for other in taken)), choices[0])
+    if text is None:
+        return free
+    try:
+        return Block(text)
+    except ValueError as error:
+        problems.error("network-size", f"network.{name}", f"{text!r} is no network of IPv4: {error}",
+                       f"such as {free}")  # fmt: skip
+        return free
+
+
+def _carve(network: Block, needs: Mapping[str, int], path: str, what: str, problems: Problems) -> dict[str, Block]:
+    try:
+        return allocate(str(network), needs)
+    except InputError as error:
+        problems.error("network-size", path, f"the part for {what}: {error}", "give a larger network")
+        return allocate("0.0.0.0/0", needs)  # so that everything else can still be checked
+
+
+def _stacked(room: Room, needs: Mapping[str, int], problems: Problems) -> dict[str, Block]:
+    """A block for each of a list that grows at its end, one after the other."""
+    found: dict[str, Block] = {}
+    for name, count in needs.items():
+        block = room.take(count)
+        if block is None:
+            problems.error("network-size", "network.management",
+                           f"{room.cidr} has no block left for the BMCs of {name}", "give a larger network"
+                           )  # fmt: skip
+        found[name] = block or Block("0.0.0.0/0")
+    return found
+
+
+def _storage(servers: tuple[ServerGroup, ...]) -> list[Subnet]:
+    """The subnet of each file system's servers, whatever their roles."""
+    blocks: dict[Block, tuple[str, int]] = {}
+    for item in servers:
+        name, count = blocks.get(item.addresses.block, (item.storage, 0))
+        blocks[item.addresses.block] = (name, count + item.count)
+    return [Subnet(f"storage-{name}", "storage", block, count) for block, (name, count) in blocks.items()]
+
+
+def _as_numbers(
+    declared: Fabric, position: int, item: FabricPlan, contract: Contract, problems: Problems
+) -> tuple[int, int]:
+    """First and last AS number of a fabric."""
+    part = (contract.asn_last - contract.asn_first + 1) // _MOST_FABRICS
+    first = contract.asn_first + position * part
+    last = first + part - 1
+    path = f"fabrics[{position}].routing.asn_range"
+    if declared.routing.asn_range:
+        low, high = map(int, declared.routing.asn_range.split("-"))
+        if not 1 <= low <= high <= 4294967294:
+            problems.error("network-asn", path, f"{declared.routing.asn_range} is no range of AS numbers",
+                           "from 1 to 4294967294, the lower one first")  # fmt: skip
+            return first, last
+        first, last = low, high
+    needed = as_numbers_needed(item)
+    if last - first + 1 < needed:
+        counts = ", ".join(f"{tier.count} {tier.name}" for tier in item.tiers)
+        problems.error("network-asn", path,
+                       f"{first}-{last} has {last - first + 1} AS numbers, {item.name} needs {needed} ({counts}: one "
+                       "for each leaf, for the spines of each pod, for the cores of each plane)",
+                       f"give {needed} or more, such as {first}-{first + needed - 1}")  # fmt: skip
+    return first, last
+
+
+def as_numbers_needed(item: FabricPlan) -> int:
+    """AS numbers of a fabric: one for each leaf, for the spines of each pod, for the cores of each plane."""
+    wiring = cast(Wiring, item.wiring)
+    pods = sum(tier.count // tier.axes[-1].size for tier in wiring.tiers if tier.name == "spine")
+    return item.switches("leaf") + pods + item.planes
+
+
+def _switch_runs(
+    declared: Fabric, position: int, item: FabricPlan, catalog: Catalog, box: Subnet, loopbacks: Block | None,
+    numbers: tuple[int, int], problems: Problems,
+) -> list[SwitchRun]:  # fmt: skip
+    runs = []
+    for tier in item.tiers:
+        wired = cast(Wiring, item.wiring).tier(tier.name)
+        system = None if item.kind == "infiniband" else _system(declared, position, tier, catalog, problems)
+        first, last = numbers
+        asn = {"leaf": (first + item.planes, 1), "spine": (last, -1), "core": (first, 1)}[tier.name]
+        run = AddressRun(_share(box.block, tier.name), 0, tier.count)
+        own = AddressRun(_share(loopbacks, tier.name), 0, tier.count) if loopbacks else None
+        runs.append(SwitchRun(item.name, wired, tier.switch, system, run, box, own, asn if loopbacks else (0, 0)))
+    return runs
+
+
+def _share(block: Block, tier: str) -> Block:
+    """The part of a fabric's block that a tier has."""
+    half, other = block.subnets(prefixlen_diff=1)
+    third, fourth = other.subnets(prefixlen_diff=1)
+    return {"leaf": half, "spine": third, "core": fourth}[tier]
+
+
+def _system(
+    declared: Fabric, position: int, tier: SwitchTier, catalog: Catalog, problems: Problems
+) -> NetworkOs | None:
+    path = f"fabrics[{position}]"
+    name, key = declared.os, "os"
+    if declared.systems:
+        of = declared.systems
+        by_tier = {"leaf": of.leaf, "spine": of.spine or of.leaf, "core": of.core or of.spine or of.leaf}
+        name, key = by_tier[tier.name], f"systems.{tier.name}"
+    if name:
+        try:
+            return cast(NetworkOs, catalog.get("network-systems", name))
+        except UnknownName as error:
+            if declared.systems or tier.name == "leaf":
+                problems.unknown(f"{path}.{key}", error)
+            return None
+    known = [cast(NetworkOs, item) for item in catalog.all("network-systems")]
+    return next((item for item in known if tier.switch.vendor in item.vendors), None) or next(
+        (item for item in known if "*" in item.vendors), None
+    )

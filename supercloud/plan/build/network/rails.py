@@ -1,0 +1,133 @@
+"""Addresses of the nodes' links to fabrics: a block for each fabric, a part of it for each rail and plane.
+
+On Ethernet every link is routed: two addresses, out of the prefix of the leaf it hangs on. On InfiniBand a rail is one
+flat subnet.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from ....primitives.addresses import Block, addresses_for
+from ....spec import ClusterSpec
+from ....topology import Fabric as Wiring
+from ....topology.links import NodeLinks
+from ...model.network import ServerLinks, Subnet
+from ...model.plan import FabricPlan
+from ..problems import Problems
+from .server_links import server_ends, servers_need
+
+__all__ = ["parts_of", "rail_blocks", "rail_subnets", "server_parts", "slot_of"]
+
+
+def slot_of(hosts: NodeLinks) -> int:
+    """Addresses of one leaf: two for each port, and a power of two."""
+    return 2 * _power(hosts.block * hosts.nics_per_side)
+
+
+def _power(number: int) -> int:
+    return 1 << (max(1, number) - 1).bit_length()
+
+
+def parts_of(block: Block, count: int) -> tuple[Block, ...]:
+    """Equal parts of a block, one for each plane and side."""
+    length = block.prefixlen + _power(count).bit_length() - 1
+    size = 1 << (32 - length)
+    return tuple(ipaddress.IPv4Network((int(block.network_address) + index * size, length)) for index in range(count))
+
+
+def _rail_size(item: FabricPlan) -> tuple[int, int]:
+    """How many rails a fabric has over all planes, and the addresses each needs: a power of two."""
+    hosts = cast(NodeLinks, cast(Wiring, item.wiring).link_groups[0])
+    servers = servers_need(item)
+    if item.kind == "infiniband":
+        rails, size = hosts.planes * hosts.nics, addresses_for(hosts.nodes)
+    else:
+        rails, size = hosts.planes * hosts.sides, _power(hosts.leaves // hosts.sides) * slot_of(hosts)
+    return rails, 2 * max(size, servers) if servers else size
+
+
+def rail_blocks(spec: ClusterSpec, fabrics: list[FabricPlan], network: Block, problems: Problems) -> dict[str, Block]:
+    """A block for the rails of each fabric: where it was declared, else one after the other, with room to grow."""
+    found: dict[str, Block] = {}
+    needs: dict[str, int] = {}
+    for item in fabrics:
+        position = [fabric.name for fabric in spec.fabrics].index(item.name)
+        count, size = _rail_size(item)
+        needs[item.name] = _power(count) * size
+        declared = spec.fabrics[position].subnet
+        if declared is None:
+            continue
+        path = f"fabrics[{position}].subnet"
+        try:
+            found[item.name] = Block(declared)
+        except ValueError as error:
+            problems.error(
+                "network-size", path, f"{declared!r} is no network of IPv4: {error}", "such as 172.16.0.0/16"
+            )
+            continue
+        if found[item.name].num_addresses < needs[item.name]:
+            fit = found[item.name].num_addresses // size
+            problems.error("network-size", path,
+                           f"{declared} holds {fit} rails of {size} addresses, {item.name} has {count} rails",
+                           f"give a network of /{33 - needs[item.name].bit_length()} or larger")  # fmt: skip
+            del found[item.name]
+    left = {name: size for name, size in needs.items() if name not in found}
+    for room in (network.num_addresses >> shift for shift in range(3, 33)):  # room to grow: an eighth, or less
+        position, blocks = 0, {}
+        for name, size in left.items():
+            size = max(size, room)
+            start = -(-position // size) * size
+            position = start + size
+            if position <= network.num_addresses:
+                length = 33 - size.bit_length()
+                blocks[name] = ipaddress.IPv4Network((int(network.network_address) + start, length))
+        if len(blocks) == len(left):
+            return found | blocks
+    wanted = ", ".join(f"{name} {size}" for name, size in left.items())
+    problems.error("network-size", "network.fabrics",
+                   f"{network} has {network.num_addresses} addresses, too few for the rails of: {wanted}",
+                   "give a larger network, or a subnet to each fabric")  # fmt: skip
+    return found
+
+
+def server_parts(item: FabricPlan, block: Block) -> tuple[Block, ...]:
+    """The blocks that servers have the upper half of: of each plane the last, on InfiniBand of each rail its own."""
+    hosts = cast(NodeLinks, cast(Wiring, item.wiring).link_groups[0])
+    if item.kind == "infiniband":
+        return parts_of(block, hosts.planes * hosts.nics)
+    return parts_of(block, hosts.planes * hosts.sides)[hosts.sides - 1 :: hosts.sides]
+
+
+def rail_subnets(item: FabricPlan, block: Block, servers: Sequence[ServerLinks]) -> list[Subnet]:
+    """A subnet a rail and plane; a fabric whose leaves take all rails of a node has one a plane."""
+    hosts = cast(NodeLinks, cast(Wiring, item.wiring).link_groups[0])
+    flat = item.kind == "infiniband"
+    per_plane = hosts.nics if flat else hosts.sides
+    taken = hosts.nodes if flat else 2 * hosts.nodes * hosts.nics_per_side
+    parts = parts_of(block, hosts.planes * per_plane)
+    more = _taken(item, servers, parts)
+    return [
+        Subnet(
+            item.name
+            + (f"-p{number // per_plane + 1}" if hosts.planes > 1 else "")
+            + (f"-rail{number % per_plane}" if per_plane > 1 else ""),
+            "rail", part, taken + more.get(number, 0), item.name, not flat,
+        )
+        for number, part in enumerate(parts)
+    ]  # fmt: skip
+
+
+def _taken(item: FabricPlan, servers: Sequence[ServerLinks], parts: Sequence[Block]) -> Mapping[int, int]:
+    """Addresses of servers in each part."""
+    found: Counter[int] = Counter()
+    for end in server_ends(item, servers):
+        if end.links.routed:
+            per_plane = len(parts) // len(end.links.blocks)
+            found[(end.plane + 1) * per_plane - 1] += 2
+        else:
+            found[end.port % len(parts)] += 1
+    return found

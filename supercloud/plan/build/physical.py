@@ -1,0 +1,74 @@
+"""Fabrics and hall decided together: racks ask for management ports, and switches ask for racks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...catalog import Catalog
+from ...spec import ClusterSpec
+from ..model.plan import FabricPlan, FacilityPlan, PoolPlan, ServerGroup, SitePlan
+from .fabric.fabrics import fabrics_of
+from .fabric.guids import with_guids
+from .fabric.roles import role_of
+from .fabric.services import Others
+from .facility.facility import facility_of
+from .problems import Problems
+
+__all__ = ["physical_of"]
+
+# Switches for a few more distribution units may ask for another rack, which has distribution units: soon over.
+_ROUNDS = 8
+
+
+def physical_of(
+    spec: ClusterSpec,
+    site: SitePlan,
+    pools: tuple[PoolPlan, ...],
+    servers: tuple[ServerGroup, ...],
+    catalog: Catalog,
+    folder: Path,
+    problems: Problems,
+) -> tuple[tuple[FabricPlan, ...], FacilityPlan | None]:
+    """Every fabric, and the hall; what forbids either is a problem at its path.
+
+    Where a management network joins the distribution units of racks, both are decided again until the numbers agree.
+    """
+    managed = spec.site.kind == "onprem" and any(
+        role_of(fabric) == "management" or fabric.joins for fabric in spec.fabrics
+    )
+    others = Others(servers, rack_nodes=_declared_rack(spec))
+    for _ in range(_ROUNDS if managed else 1):
+        said = Problems()
+        fabrics = with_guids(spec, fabrics_of(spec, pools, catalog, said, others), folder, said)
+        facility = facility_of(spec, site, pools, fabrics, catalog, said, servers, folder)
+        found = Others(
+            servers,
+            facility.pdus if facility else 0,
+            _rack_nodes(facility) or others.rack_nodes,
+            _joining(spec, fabrics),
+        )
+        if found == others:
+            break
+        others = found
+    problems.findings += said.findings
+    return fabrics, facility
+
+
+def _rack_nodes(facility: FacilityPlan | None) -> int | None:
+    """Nodes of the racks of the largest pool."""
+    nodes = [group for group in facility.racks if group.kind == "compute"] if facility else []
+    return max(nodes, key=lambda group: group.count * group.nodes_per_rack).nodes_per_rack if nodes else None
+
+
+def _joining(spec: ClusterSpec, fabrics: tuple[FabricPlan, ...]) -> tuple[tuple[str, int], ...]:
+    """Links into each fabric from the leaves of networks that join it."""
+    leaves = {fabric.name: fabric.switches("leaf") for fabric in fabrics}
+    counts: dict[str, int] = {}
+    for item in spec.fabrics:
+        if item.joins:
+            counts[item.joins.fabric] = counts.get(item.joins.fabric, 0) + item.joins.links * leaves.get(item.name, 0)
+    return tuple(sorted(counts.items()))
+
+
+def _declared_rack(spec: ClusterSpec) -> int | None:
+    return spec.facility.rack.nodes if spec.facility and spec.facility.rack else None

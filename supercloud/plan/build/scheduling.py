@@ -1,0 +1,106 @@
+"""The scheduler as decided: release, hosts, partitions; and the tenants with their parts."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from ...catalog import Catalog, SlurmRelease
+from ...catalog.slurm_packages import SlurmPackages
+from ...errors import UnknownName
+from ...spec import ClusterSpec, SlurmScheduler
+from ...spec.scheduler import Host, Partition
+from ..model.plan import HostPlan, NetworkPlan, PoolPlan, SchedulerPlan, TenantPlan
+from .problems import Problems
+
+__all__ = ["scheduler_of", "tenants_of"]
+
+# Service hosts are numbered from here inside the management block: below are gateways and virtual addresses.
+_FIRST_SERVICE_HOST = 11
+
+
+def scheduler_of(
+    spec: ClusterSpec, network: NetworkPlan, pools: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems
+) -> SchedulerPlan:
+    """Everything about the scheduler that does not depend on nodes."""
+    declared = spec.scheduler
+    cloud = spec.site.kind != "onprem"
+    controllers = tuple(_host(host, index, network, cloud) for index, host in enumerate(declared.controllers))
+    if not isinstance(declared, SlurmScheduler):
+        return SchedulerPlan(declared.kind, declared.version, declared, None, controllers, None, ())
+    release: SlurmRelease | None = None
+    try:
+        release = catalog.slurm(declared.version)
+    except UnknownName as error:
+        problems.unknown("scheduler.version", error)
+    database = None
+    if declared.accounting:
+        host = declared.database
+        same = next((item for item in controllers if host and item.name == host.name), None)
+        database = same or (_host(host, len(controllers), network, cloud) if host else controllers[0])
+    partitions = _partitions(spec, declared, pools, problems)
+    families = [cast(SlurmPackages, item) for item in catalog.all("slurm-packages")]
+    return SchedulerPlan(
+        "slurm", declared.version, declared, release, controllers, database, partitions,
+        packages=_packages(release, families),
+        slurm_user=next((item.user for item in families if item.user is not None), None),
+    )  # fmt: skip
+
+
+def _packages(release: SlurmRelease | None, families: list[SlurmPackages]) -> SlurmPackages | None:
+    """The packages with a release: those that a distribution has, before those that are built from its source.
+
+    For a release that none has, the names of a distribution's.
+    """
+    name = release.name if release else ""
+    ready = [item for item in families if name in item.suites]
+    built = [item for item in families if name in item.built_from]
+    return next(iter([*ready, *built, *(item for item in families if item.suites)]), None)
+
+
+def _host(host: Host, index: int, network: NetworkPlan, cloud: bool) -> HostPlan:
+    """On a cloud a host is reached under its name, which is known before the machine exists."""
+    if cloud and not host.address:
+        return HostPlan(host.name, f"{host.name}.{network.domain}")
+    address = host.address or str(network.management.network_address + _FIRST_SERVICE_HOST + index)
+    return HostPlan(host.name, address)
+
+
+def _partitions(
+    spec: ClusterSpec, slurm: SlurmScheduler, pools: tuple[PoolPlan, ...], problems: Problems
+) -> tuple[Partition, ...]:
+    """Partitions as declared, or one per pool, for the tenants whose nodes these are; the default, unless one says it
+    is, is the first, or of those of pools the first that is for all."""
+    names = {pool.name for pool in spec.pools}
+    tenants = {tenant.name for tenant in spec.tenants}
+    for index, partition in enumerate(slurm.partitions):
+        for position, pool in enumerate(partition.pools):
+            if pool not in names:
+                problems.unknown(f"scheduler.partitions[{index}].pools[{position}]", UnknownName("pool", pool, names))
+        for position, account in enumerate(partition.accounts):
+            if account not in tenants:
+                where = f"scheduler.partitions[{index}].accounts[{position}]"
+                problems.unknown(where, UnknownName("tenant", account, tenants))
+    whose = {pool.name: pool.tenants for pool in pools}
+    partitions = slurm.partitions or tuple(
+        Partition(name=pool.name, pools=(pool.name,), accounts=whose.get(pool.name, ())) for pool in spec.pools
+    )
+    if any(partition.default for partition in partitions):
+        return partitions
+    of_all = (index for index, partition in enumerate(partitions) if not partition.accounts)
+    default = 0 if slurm.partitions else next(of_all, 0)
+    return tuple(
+        partition.model_copy(update={"default": True}) if index == default else partition
+        for index, partition in enumerate(partitions)
+    )
+
+
+def tenants_of(spec: ClusterSpec, problems: Problems) -> tuple[TenantPlan, ...]:
+    """Tenants with their fraction of the whole."""
+    total = sum(tenant.share for tenant in spec.tenants)
+    if spec.tenants and not total:
+        problems.error("tenant-shares", "tenants", "the shares add up to 0", "give at least one tenant a share")
+    return tuple(
+        TenantPlan(tenant.name, tenant.share, tenant.share / (total or 1), tenant.priority, tenant.users, tenant.limits,
+                   tenant.borrow)
+        for tenant in spec.tenants
+    )  # fmt: skip

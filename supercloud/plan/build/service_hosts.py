@@ -1,0 +1,91 @@
+"""Machines of the scheduler's hosts on-prem: they become service machines, with all that those have.
+
+``scheduler.machine`` names the machine. From there on the hosts take racks, power, ports on the ordinary network, a
+baseboard controller and an entry in the lists of addresses as every service machine does. Hosts that are called like
+one of ``facility.machines`` are such a machine already.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ...catalog import Catalog, Machine
+from ...errors import UnknownName
+from ...spec import ClusterSpec, Fabric, SlurmScheduler
+from ...spec.fabric import Service
+from ...spec.facility import Facility, ServiceMachines
+from ...spec.scheduler import Host
+from .fabric.roles import adapter_of, role_of
+from .problems import Problems
+
+__all__ = ["with_service_hosts"]
+
+_NUMBERED = re.compile(r"(.+)-(\d{2,})")
+
+
+def with_service_hosts(spec: ClusterSpec, catalog: Catalog, problems: Problems) -> ClusterSpec:
+    """The spec with the machines of controllers and database host among its service machines, and on its ordinary
+    networks. What forbids it is a problem at its path."""
+    name = spec.scheduler.machine
+    if spec.site.kind != "onprem" or name is None:
+        return spec
+    try:
+        machine = catalog.machine(name)
+    except UnknownName as error:
+        problems.unknown("scheduler.machine", error)
+        return spec
+    facility = spec.facility or Facility()
+    groups = _groups(spec, {item.name: item.count for item in facility.machines}, problems)
+    if not groups:
+        return spec
+    more = tuple(ServiceMachines(name=group, machine=name, count=count) for group, count in groups.items())
+    fabrics = _with_hosts(spec.fabrics, machine, groups)
+    return spec.model_copy(update={
+        "facility": facility.model_copy(update={"machines": (*facility.machines, *more)}), "fabrics": fabrics,
+    })  # fmt: skip
+
+
+def _groups(spec: ClusterSpec, declared: dict[str, int], problems: Problems) -> dict[str, int]:
+    """Group -> machines, for the hosts that are none of the declared machines."""
+    hosts: list[tuple[str, Host]] = [
+        (f"scheduler.controllers[{index}]", host) for index, host in enumerate(spec.scheduler.controllers)
+    ]
+    if isinstance(spec.scheduler, SlurmScheduler) and spec.scheduler.accounting and spec.scheduler.database:
+        hosts.append(("scheduler.database", spec.scheduler.database))
+    numbers: dict[str, dict[int, str]] = {}
+    for path, host in hosts:
+        found = _NUMBERED.fullmatch(host.name)
+        if found is None or f"{int(found[2]):02d}" != found[2] or int(found[2]) < 1:
+            problems.error("service-hosts", f"{path}.name",
+                           f"{host.name} has no number of a service machine, which scheduler.machine makes it",
+                           f"call it {host.name.rstrip('0123456789').rstrip('-') or 'ctl'}-01, and so on")  # fmt: skip
+            continue
+        if int(found[2]) > declared.get(found[1], 0):
+            numbers.setdefault(found[1], {})[int(found[2])] = path
+    groups = {}
+    for group, paths in numbers.items():
+        if group in declared or sorted(paths) != list(range(1, len(paths) + 1)):
+            problems.error("service-hosts", f"{paths[max(paths)]}.name",
+                           f"machines of {group} are numbered from 01 without a gap"
+                           + (f", and facility.machines has {declared[group]} of them" if group in declared else ""),
+                           "number them so, or declare all of them in facility.machines")  # fmt: skip
+            continue
+        groups[group] = len(paths)
+    return groups
+
+
+def _with_hosts(fabrics: tuple[Fabric, ...], machine: Machine, groups: dict[str, int]) -> tuple[Fabric, ...]:
+    """The fabrics, with ports for the groups on the first ordinary network that they fit: a port is on one network.
+    Groups that a network of that role declares as services are there already."""
+    ordinary = [index for index, fabric in enumerate(fabrics) if role_of(fabric) == "in-band"]
+    known = {service.name for index in ordinary for service in fabrics[index].services}
+    first = next((index for index in ordinary if adapter_of(machine, "in-band", fabrics[index].kind)), None)
+    own = adapter_of(machine, "in-band", fabrics[first].kind) if first is not None else None
+    if first is None or own is None:
+        return fabrics
+    more = tuple(
+        Service(name=group, count=count, links=own.count, cage=own.cage, product=machine.name)
+        for group, count in groups.items() if group not in known
+    )  # fmt: skip
+    joined = fabrics[first].model_copy(update={"services": (*fabrics[first].services, *more)})
+    return (*fabrics[:first], joined, *fabrics[first + 1 :])

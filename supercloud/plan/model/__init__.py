@@ -1,0 +1,1 @@
+"""What is decided, as values: frozen models without decisions."""

@@ -1,0 +1,1 @@
+"""What is published of a plan: the document, the summary, what changes between two plans."""

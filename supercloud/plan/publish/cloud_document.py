@@ -1,0 +1,274 @@
+"""The cloud site of the published plan. Fields carry their unit in their name."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from ...primitives.quantity import Money, Rate, Size
+from ..build.cloud.cost import HOURS_OF_A_MONTH
+from ..build.cloud.place import accelerator_carbon
+from ..model.cloud import CloudCost, CloudHost, CloudNetwork, CloudPlan, CloudStorage, NodeGroup
+from ..model.plan import Plan
+
+__all__ = ["CloudDocument", "cloud_document"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class CloudSubnetDocument(_Part):
+    name: str
+    zone: str | None
+    purpose: str
+    """nodes, public, control."""
+    cidr: str | None
+    existing: str | None
+
+
+class CloudNetworkDocument(_Part):
+    existing: str | None
+    """The user's network, where it is not a new one."""
+    cidr: str | None
+    """Of a new network: its first range."""
+    further_cidrs: list[str]
+    closed: bool
+    subnets: list[CloudSubnetDocument]
+    endpoints: dict[str, str]
+    """Private endpoint -> gateway or interface."""
+    access: list[str]
+
+
+class CloudGroupDocument(_Part):
+    name: str
+    pool: str
+    order: int
+    """0 is tried first."""
+    capacity: str
+    """reservation, capacity-block, spot …"""
+    capacity_id: str | None
+    nodes: int
+    minimum: int
+    initial: int
+    zones: list[str]
+    subnets: list[str]
+    interfaces: dict[str, int]
+    """Kind -> how many each instance has."""
+    addresses_per_node: int
+    placement_group: bool
+    domain_nodes: int
+    disk_bytes: int
+    local: str | None
+    """Where the disks inside are mounted."""
+    image: str
+
+
+class CloudHostDocument(_Part):
+    name: str
+    role: str
+    machine: str
+    count: int
+    hosts: list[str]
+    """Private DNS names, without the domain."""
+    subnets: list[str]
+    public: bool
+    disk_bytes: int
+    state_bytes: int | None
+    image: str
+
+
+class CloudStorageDocument(_Part):
+    name: str
+    kind: str
+    product: str
+    subnets: list[str]
+    capacity_bytes: int | None
+    """What is bought."""
+    throughput_mb_s: float | None
+    """MB/s of all of it."""
+    per_tib_mb_s: float | None
+    options: dict[str, str | int | bool]
+    linked: str | None
+
+
+class CloudDatabaseDocument(_Part):
+    product: str
+    engine: str
+    version: str
+    machine: str
+    disk_bytes: int
+    host: str
+
+
+class CloudCostLineDocument(_Part):
+    what: str
+    count: int
+    each_usd_h: float | None
+    """Null where no price was sourced."""
+    source: str
+    """Origin and date of the price."""
+
+
+class CloudCostDocument(_Part):
+    known_usd_h: float
+    """With everything running; a lower bound where ``unknown`` is not empty."""
+    known_usd_month: float
+    """Of 730 hours."""
+    unknown: list[str]
+    lines: list[CloudCostLineDocument]
+
+
+class CloudDocument(_Part):
+    """A cloud site as decided."""
+
+    provider: str
+    region: str
+    zones: list[str]
+    network: CloudNetworkDocument
+    groups: list[CloudGroupDocument]
+    hosts: list[CloudHostDocument]
+    storage: list[CloudStorageDocument]
+    database: CloudDatabaseDocument | None
+    images: dict[str, str]
+    options: dict[str, str | int | bool]
+    tags: dict[str, str]
+    monthly_budget_usd: float | None
+    cost: CloudCostDocument
+    accelerator_carbon_kg_h: float | None
+    """kgCO2e an hour of the accelerators at their TDP; null where TDP or the grid is not known."""
+
+
+def cloud_document(plan: Plan) -> CloudDocument | None:
+    """The publishable form of a cloud site; None on-prem."""
+    cloud = plan.cloud
+    if cloud is None:
+        return None
+    carbon = accelerator_carbon(plan)
+    return CloudDocument(
+        provider=cloud.provider,
+        region=cloud.region,
+        zones=list(cloud.zones),
+        network=_network(cloud.network),
+        groups=[_group(group) for group in cloud.groups],
+        hosts=[_host(host) for host in cloud.hosts],
+        storage=[_storage(item) for item in cloud.storage],
+        database=_database(cloud),
+        images=dict(cloud.images),
+        options=dict(cloud.options),
+        tags=dict(cloud.tags),
+        monthly_budget_usd=_dollars(cloud.monthly_budget) if cloud.monthly_budget else None,
+        cost=_cost(cloud.cost),
+        accelerator_carbon_kg_h=round(carbon.to("kgCO2e"), 3) if carbon else None,
+    )
+
+
+def _network(network: CloudNetwork) -> CloudNetworkDocument:
+    return CloudNetworkDocument(
+        existing=network.existing,
+        cidr=network.cidrs[0] if network.cidrs else None,
+        further_cidrs=list(network.cidrs[1:]),
+        closed=network.closed,
+        subnets=[
+            CloudSubnetDocument(
+                name=item.key, zone=item.zone, purpose=item.purpose, cidr=item.cidr, existing=item.existing
+            )
+            for item in network.subnets
+        ],
+        endpoints=dict(network.endpoints),
+        access=list(network.access),
+    )
+
+
+def _group(group: NodeGroup) -> CloudGroupDocument:
+    kinds = [interface.kind for interface in group.interfaces]
+    return CloudGroupDocument(
+        name=group.key,
+        pool=group.pool,
+        order=group.order,
+        capacity=group.capacity.kind,
+        capacity_id=getattr(group.capacity, "id", None),
+        nodes=group.nodes,
+        minimum=group.minimum,
+        initial=group.initial,
+        zones=list(group.zones),
+        subnets=list(group.subnets),
+        interfaces={kind: kinds.count(kind) for kind in dict.fromkeys(kinds)},
+        addresses_per_node=group.addresses,
+        placement_group=group.cluster_placement,
+        domain_nodes=group.domain_nodes,
+        disk_bytes=group.disk.ceil("B"),
+        local=group.local,
+        image=group.image,
+    )
+
+
+def _host(host: CloudHost) -> CloudHostDocument:
+    return CloudHostDocument(
+        name=host.key,
+        role=host.role,
+        machine=host.machine.name,
+        count=host.count,
+        hosts=list(host.hosts),
+        subnets=list(host.subnets),
+        public=host.public,
+        disk_bytes=host.disk.ceil("B"),
+        state_bytes=_bytes(host.state),
+        image=host.image,
+    )
+
+
+def _storage(item: CloudStorage) -> CloudStorageDocument:
+    return CloudStorageDocument(
+        name=item.name,
+        kind=item.kind,
+        product=item.product,
+        subnets=list(item.subnets),
+        capacity_bytes=_bytes(item.capacity),
+        throughput_mb_s=_megabytes(item.throughput),
+        per_tib_mb_s=_megabytes(item.per_tib),
+        options=dict(item.options),
+        linked=item.linked,
+    )
+
+
+def _database(cloud: CloudPlan) -> CloudDatabaseDocument | None:
+    known = cloud.database
+    if known is None:
+        return None
+    return CloudDatabaseDocument(
+        product=known.product,
+        engine=known.engine,
+        version=known.version,
+        machine=known.machine,
+        disk_bytes=known.disk.ceil("B"),
+        host=known.host,
+    )
+
+
+def _cost(cost: CloudCost) -> CloudCostDocument:
+    return CloudCostDocument(
+        known_usd_h=_dollars(cost.known),
+        known_usd_month=_dollars(cost.known * HOURS_OF_A_MONTH),
+        unknown=list(cost.unknown),
+        lines=[
+            CloudCostLineDocument(
+                what=line.what,
+                count=line.count,
+                each_usd_h=round(line.each_hour.to("USD"), 6) if line.each_hour is not None else None,
+                source=line.source,
+            )
+            for line in cost.lines
+        ],
+    )
+
+
+def _dollars(money: Money) -> float:
+    return round(money.to("USD"), 2)
+
+
+def _bytes(size: Size | None) -> int | None:
+    return size.ceil("B") if size else None
+
+
+def _megabytes(rate: Rate | None) -> float | None:
+    return round(rate.to("MB/s"), 3) if rate else None

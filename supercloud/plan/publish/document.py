@@ -1,0 +1,389 @@
+"""The published plan: what ``supercloud plan --json`` prints, versioned, with a schema of its own.
+
+Numbers carry their unit in the name of the field. Fields are added within a version; a field that goes or changes its
+meaning makes a new version.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from ...errors import check_type
+from ...primitives.nodes import fold
+from ...primitives.quantity import Rate
+from ..build.cabling.counts import count_cables
+from ..build.fabric.partitions import partitions_of
+from ..model.plan import FabricPlan, Locality, Plan, PoolPlan, StoragePlan
+from .cloud_document import CloudDocument, cloud_document
+from .facility_document import FacilityDocument, facility_document
+from .network_document import NetworksDocument, networks_document
+
+__all__ = ["PLAN_VERSION", "PlanDocument", "document", "plan_schema"]
+
+PLAN_VERSION: Literal[1] = 1
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class SiteDocument(_Part):
+    kind: str
+    place: str
+    carbon_g_per_kwh: float | None
+    """Of the grid there; null where it is not known."""
+
+
+class HostDocument(_Part):
+    name: str
+    address: str
+
+
+class SchedulerDocument(_Part):
+    kind: str
+    version: str
+    controllers: list[HostDocument]
+    database: HostDocument | None
+    partitions: list[str]
+
+
+class PoolDocument(_Part):
+    name: str
+    machine: str
+    nodes: int
+    """All of them, spares included."""
+    spares: int
+    accelerator: str | None
+    accelerators_per_node: int
+    accelerators: int
+    hosts: str
+    """Folded, such as ``train-[0001-0127]``."""
+    addresses: str
+    """In the order of the hosts; empty on a cloud, which gives them."""
+    fabrics: list[str]
+    features: list[str]
+
+
+class SwitchCounts(_Part):
+    leaf: int
+    spine: int
+    core: int
+
+
+class CableCounts(_Part):
+    """Ports of switches that links of each kind take: two links of a splitter share one."""
+
+    node_leaf: int
+    leaf_spine: int
+    spine_core: int
+    manager: int
+    """Of subnet managers."""
+    node_node: int
+    """Of a torus."""
+
+
+class PartitionDocument(_Part):
+    """InfiniBand: a partition of a tenant."""
+
+    name: str
+    pkey: str
+    """In hexadecimal, without the bit of membership, such as 0x1a2b."""
+    hosts: str | None
+    """Folded; null where it has all hosts of the fabric."""
+
+
+class FabricDocument(_Part):
+    name: str
+    kind: str
+    shape: str
+    pools: list[str]
+    speed_gb_s: float | None
+    """Speed of one link in Gb/s."""
+    rails: int
+    leaf_rails: int
+    """Rails of a node on one leaf."""
+    planes: int
+    unit_nodes: int | None
+    """Nodes of a scalable unit."""
+    switch_models: dict[str, str]
+    """Tier -> switch."""
+    switches: SwitchCounts
+    cables: CableCounts
+    links: int
+    """All links: with those of a splitter, between switches or machines of a pair, and to other networks."""
+    cable_pieces: int
+    """Pieces of cable to order: links of one twin-port cable or splitter share it."""
+    bisection: float | None
+    """Bandwidth between the worst halves over that of one half's nodes; null where we do not own the wires."""
+    partitions: list[PartitionDocument] = []
+    """InfiniBand: as declared, in the order of their names; empty where all are in the default partition."""
+
+
+class GroupDocument(_Part):
+    name: str
+    hosts: str
+    parent: str | None
+    """Name of the group of the next level."""
+
+
+class LevelDocument(_Part):
+    name: str
+    groups: list[GroupDocument]
+
+
+class LocalityDocument(_Part):
+    name: str
+    kind: str
+    levels: list[LevelDocument]
+    """From the innermost outwards."""
+    dims: list[int]
+
+
+class ServerDocument(_Part):
+    name: str
+    role: str
+    machine: str
+    count: int
+    hosts: str
+    addresses: str
+
+
+class StorageDocument(_Part):
+    name: str
+    kind: str
+    capacity_bytes: int | None
+    read_gb_s: float | None
+    """GB/s, bytes."""
+    write_gb_s: float | None
+    mount: str | None
+    basis: str
+    servers: list[ServerDocument] = []
+    """On-prem, where its machines are known."""
+    usable_bytes: int | None = None
+    """What those servers hold after protection and reserves."""
+    gives_read_gb_s: float | None = None
+    """What they give together, GB/s; null where nobody said it."""
+    gives_write_gb_s: float | None = None
+    decided_by: str = ""
+    """The need that took most servers: capacity, read, write, minimum, declared."""
+    checkpoint_bytes: int | None = None
+    checkpoint_write_gb_s: float | None = None
+
+
+class TenantDocument(_Part):
+    name: str
+    share: int
+    fraction: float
+    priority: str
+
+
+class FindingDocument(_Part):
+    check: str
+    level: str
+    path: str
+    problem: str
+    hint: str
+    file: str
+    line: int
+
+
+class SuppressedDocument(_Part):
+    check: str
+    path: str
+    problem: str
+    reason: str
+
+
+class PlanDocument(_Part):
+    """A resolved cluster."""
+
+    version: Literal[1]
+    name: str
+    site: SiteDocument
+    scheduler: SchedulerDocument
+    domain: str
+    cidr: str
+    nodes: int
+    accelerators: int
+    pools: list[PoolDocument]
+    fabrics: list[FabricDocument]
+    localities: list[LocalityDocument]
+    storage: list[StorageDocument]
+    facility: FacilityDocument | None
+    networks: NetworksDocument | None = None
+    """On-prem."""
+    tenants: list[TenantDocument]
+    cloud: CloudDocument | None = None
+    """A cloud site; null on-prem."""
+    findings: list[FindingDocument]
+    suppressed: list[SuppressedDocument]
+
+
+def document(plan: Plan) -> PlanDocument:
+    """The publishable form of a plan."""
+    check_type(plan, Plan, "document and diff take plans", 'make one: resolve(load("cluster.yaml"))')
+    carbon = plan.site.location.carbon if plan.site.location else None
+    return PlanDocument(
+        version=PLAN_VERSION,
+        name=plan.name,
+        site=SiteDocument(
+            kind=plan.site.kind, place=plan.site.place, carbon_g_per_kwh=carbon.to("gCO2e/kWh") if carbon else None
+        ),
+        scheduler=SchedulerDocument(
+            kind=plan.scheduler.kind,
+            version=plan.scheduler.version,
+            controllers=[HostDocument(name=host.name, address=host.address) for host in plan.scheduler.controllers],
+            database=HostDocument(name=plan.scheduler.database.name, address=plan.scheduler.database.address)
+            if plan.scheduler.database
+            else None,
+            partitions=[partition.name for partition in plan.scheduler.partitions],
+        ),
+        domain=plan.network.domain,
+        cidr=plan.network.cidr,
+        nodes=plan.nodes,
+        accelerators=plan.accelerators,
+        pools=[_pool(pool, plan.cloud is None) for pool in plan.pools],
+        fabrics=[_fabric(plan, fabric) for fabric in plan.fabrics],
+        localities=[_locality(locality) for locality in plan.localities],
+        storage=[_storage(item) for item in plan.storage],
+        facility=facility_document(plan),
+        networks=networks_document(plan),
+        cloud=cloud_document(plan),
+        tenants=[
+            TenantDocument(name=item.name, share=item.share, fraction=round(item.fraction, 6), priority=item.priority)
+            for item in plan.tenants
+        ],
+        findings=[
+            FindingDocument(
+                check=item.check,
+                level=item.level,
+                path=item.path,
+                problem=item.problem,
+                hint=item.hint,
+                file=item.file,
+                line=item.line,
+            )
+            for item in plan.findings
+        ],
+        suppressed=[
+            SuppressedDocument(
+                check=item.finding.check, path=item.finding.path, problem=item.finding.problem, reason=item.reason
+            )
+            for item in plan.suppressed
+        ],
+    )
+
+
+def _pool(pool: PoolPlan, addressed: bool) -> PoolDocument:
+    return PoolDocument(
+        name=pool.name,
+        machine=pool.machine.name,
+        nodes=pool.nodes,
+        spares=pool.spares,
+        accelerator=pool.accelerator.name if pool.accelerator else None,
+        accelerators_per_node=pool.per_node,
+        accelerators=pool.accelerators,
+        hosts=str(pool.hosts),
+        addresses=str(pool.addresses) if addressed else "",
+        fabrics=list(pool.fabrics),
+        features=list(pool.features),
+    )
+
+
+def _fabric(plan: Plan, fabric: FabricPlan) -> FabricDocument:
+    declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
+    cables, all_of_it = fabric.cables, count_cables(plan, [fabric])
+    bisection = getattr(fabric.wiring, "bisection", None)
+    return FabricDocument(
+        name=fabric.name,
+        kind=fabric.kind,
+        shape=fabric.shape,
+        pools=list(fabric.pools),
+        speed_gb_s=fabric.speed.to("Gb/s") if fabric.speed else None,
+        rails=fabric.rails,
+        leaf_rails=fabric.leaf_rails,
+        planes=fabric.planes,
+        unit_nodes=fabric.su_nodes,
+        switch_models={tier.name: tier.switch.name for tier in fabric.tiers},
+        switches=SwitchCounts(
+            leaf=fabric.switches("leaf"), spine=fabric.switches("spine"), core=fabric.switches("core")
+        ),
+        cables=CableCounts(
+            node_leaf=cables.get("node_leaf", 0),
+            leaf_spine=cables.get("leaf_spine", 0),
+            spine_core=cables.get("spine_core", 0),
+            manager=cables.get("manager", 0),
+            node_node=cables.get("node_node", 0),
+        ),
+        links=all_of_it.links,
+        cable_pieces=all_of_it.pieces,
+        bisection=round(bisection, 6) if bisection is not None else None,
+        partitions=[
+            PartitionDocument(
+                name=item.name, pkey=f"0x{item.pkey:04x}", hosts=fold(item.hosts) if item.hosts is not None else None
+            )
+            for item in (partitions_of(declared) if fabric.kind == "infiniband" else ())
+        ],
+    )
+
+
+def _locality(locality: Locality) -> LocalityDocument:
+    levels = []
+    for index, level in enumerate(locality.levels):
+        outer = locality.levels[index + 1].groups if index + 1 < len(locality.levels) else ()
+        levels.append(
+            LevelDocument(
+                name=level.name,
+                groups=[
+                    GroupDocument(
+                        name=group.name,
+                        hosts=str(group.hosts),
+                        parent=outer[group.parent].name if group.parent is not None and outer else None,
+                    )
+                    for group in level.groups
+                ],
+            )
+        )
+    return LocalityDocument(name=locality.name, kind=locality.kind, levels=levels, dims=list(locality.dims))
+
+
+def _storage(item: StoragePlan) -> StorageDocument:
+    return StorageDocument(
+        name=item.name,
+        kind=item.kind,
+        capacity_bytes=item.capacity.ceil("B") if item.capacity else None,
+        read_gb_s=_gigabytes(item.read),
+        write_gb_s=_gigabytes(item.write),
+        mount=item.mount,
+        basis=item.basis,
+        servers=[
+            ServerDocument(
+                name=group.name,
+                role=group.role,
+                machine=group.machine.name,
+                count=group.count,
+                hosts=str(group.hosts),
+                addresses=str(group.addresses),
+            )
+            for group in item.servers
+        ],
+        usable_bytes=item.design.usable.floor("B") if item.design else None,
+        gives_read_gb_s=_gigabytes(item.design.read) if item.design else None,
+        gives_write_gb_s=_gigabytes(item.design.write) if item.design else None,
+        decided_by=item.design.decided_by if item.design else "",
+        checkpoint_bytes=item.checkpoint.size.ceil("B") if item.checkpoint else None,
+        checkpoint_write_gb_s=_gigabytes(item.checkpoint.write) if item.checkpoint else None,
+    )
+
+
+def _gigabytes(rate: Rate | None) -> float | None:
+    return round(rate.to("GB/s"), 6) if rate else None
+
+
+def plan_schema() -> dict[str, Any]:
+    """The JSON Schema of the published plan."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | PlanDocument.model_json_schema(
+        mode="serialization"
+    )

@@ -1,0 +1,127 @@
+"""The hall of the published plan: its racks, power, cooling and energy. Fields carry their unit in their name."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from ..model.plan import Plan
+from .hall_document import (
+    CoolingDocument,
+    EnergyDocument,
+    PowerDocument,
+    cooling_document,
+    energy_document,
+    kilowatts,
+    power_document,
+)
+
+__all__ = ["FacilityDocument", "RackDocument", "facility_document"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class RackDocument(_Part):
+    pool: str
+    """Empty for switches."""
+    rack: str | None
+    racks: int
+    nodes_per_rack: int
+    kw: float
+    """Of a full rack."""
+    kw_at_least: bool = False
+    """Whether a rack draws more: the power of a part is not known, and counted as 0 or by a lower bound."""
+    units: int
+    limited_by: str
+    kind: str = "compute"
+    """compute, network, storage."""
+    weight_kg: float | None = None
+    """Of what is in a full rack; null where a part is not known."""
+    limit_kw: float | None = None
+    headroom_kw: float | None = None
+    """Null where there is no limit, or where a part's power is not known."""
+    liquid_kw: float = 0
+    """Heat of a full rack that leaves in the liquid."""
+    circuits: int = 0
+    circuit_kw: float | None = None
+    """What each circuit carries continuously."""
+    pdu: str = ""
+    power_shelves: int = 0
+
+
+class FacilityDocument(_Part):
+    racks: int
+    """Racks that hold nodes."""
+    network_racks: int
+    rack_groups: list[RackDocument]
+    it_kw: float
+    nodes_kw: float
+    switches_kw: float
+    budget_kw: float | None
+    headroom_kw: float | None
+    densest_rack_kw: float
+    cooling: str
+    energy_mwh_year: float
+    """Of IT at full power."""
+    cost_usd_year: float | None
+    carbon_t_year: float | None
+    unknown: list[str]
+    """What was counted as 0 or by a lower bound, because nobody sourced it."""
+    storage_racks: int = 0
+    servers_kw: float = 0
+    """Storage servers and service machines."""
+    fullest_row_kw: float | None = None
+    power: PowerDocument | None = None
+    heat: CoolingDocument | None = None
+    energy: EnergyDocument | None = None
+
+
+def facility_document(plan: Plan) -> FacilityDocument | None:
+    """The hall of a plan; None where none is declared."""
+    hall = plan.facility
+    if hall is None:
+        return None
+    return FacilityDocument(
+        racks=hall.node_racks,
+        network_racks=hall.network_racks,
+        rack_groups=[
+            RackDocument(
+                pool=group.pool,
+                rack=group.rack.name if group.rack else None,
+                racks=group.count,
+                nodes_per_rack=group.nodes_per_rack,
+                kw=round(group.power.to("kW"), 3),
+                kw_at_least=group.power_is_least,
+                units=group.units,
+                limited_by=group.limited_by,
+                kind=group.kind,
+                weight_kg=round(group.weight.to("kg"), 3) if group.weight else None,
+                limit_kw=kilowatts(group.limit),
+                headroom_kw=kilowatts(group.headroom),
+                liquid_kw=round((group.heat.liquid + group.heat.door).to("kW"), 3),
+                circuits=group.circuits.count if group.circuits else 0,
+                circuit_kw=kilowatts(group.circuits.each) if group.circuits else None,
+                pdu=group.pdu,
+                power_shelves=group.shelves,
+            )
+            for group in hall.racks
+        ],
+        it_kw=round(hall.it.to("kW"), 3),
+        nodes_kw=round(hall.nodes.to("kW"), 3),
+        switches_kw=round(hall.switches.to("kW"), 3),
+        budget_kw=round(hall.budget.to("kW"), 3) if hall.budget else None,
+        headroom_kw=kilowatts(hall.headroom),
+        densest_rack_kw=round(hall.densest.to("kW"), 3),
+        cooling=hall.cooling,
+        energy_mwh_year=round(hall.energy_year.to("MWh"), 3),
+        cost_usd_year=round(hall.cost_year.to("USD"), 2) if hall.cost_year else None,
+        carbon_t_year=round(hall.carbon_year.to("tCO2e"), 3) if hall.carbon_year else None,
+        unknown=list(hall.unknown),
+        storage_racks=hall.storage_racks,
+        servers_kw=round(hall.servers.to("kW"), 3),
+        fullest_row_kw=kilowatts(max(plan.layout.row_power(), default=None)) if plan.layout else None,
+        power=power_document(hall),
+        heat=cooling_document(hall),
+        energy=energy_document(hall),
+    )

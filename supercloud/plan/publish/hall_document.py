@@ -1,0 +1,161 @@
+"""Power, cooling and energy of the published plan. Fields carry their unit in their name, as in ``document.py``."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from ...primitives.quantity import Power
+from ..model.plan import FacilityPlan
+
+__all__ = ["CoolingDocument", "EnergyDocument", "PowerDocument", "SourceDocument", "cooling_document",
+           "energy_document", "kilowatts", "power_document"]  # fmt: skip
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class PowerDocument(_Part):
+    redundancy: str
+    feeds: int
+    feed_kw: float
+    """Load of each feed while all are there."""
+    feed_after_loss_kw: float | None
+    """Load of each feed that is left when one is gone; null where the scheme does not carry on."""
+    feed_capacity_kw: float | None
+    distribution_loss_kw: float
+    ups_loss_kw: float
+    meter_kw: float
+    """What IT takes from the building: used and lost, cooling not counted."""
+    swing_kw: float | None
+
+
+class CoolingDocument(_Part):
+    liquid_kw: float
+    """Through cold plates or a bath."""
+    door_kw: float
+    """Through rear doors."""
+    air_kw: float
+    assumed: list[str]
+    """Machines all of whose heat is counted in the liquid, because their share is not known: an upper bound."""
+    airflow_cfm: float | None
+    """Through the nodes; null where one of the machines does not say."""
+    flow_l_min: float | None
+    """Of the loop through the racks."""
+    supply_c: float | None
+    return_c: float | None
+    building_supply_c: float | None
+    """Supply less the approach of the distribution units."""
+    cdu: str | None
+    cdus: int
+    """Spares included."""
+    zones: int
+    outdoor_limit_c: float | None
+    """Highest outdoor temperature (of the kind the rejection goes by) without a chiller."""
+    free_hours: int | None
+    weather_hours: int | None
+    pue: float | None
+    pue_is: str
+    """declared, computed, at least (a part is not known and counted as nothing), unknown."""
+    missing: list[str]
+    """What a PUE that is a lower bound lacks."""
+    wue_l_per_kwh: float | None
+    cue_kg_per_kwh: float | None
+
+
+class SourceDocument(_Part):
+    name: str
+    kind: str
+    share: float
+    average_kw: float
+    limit_kw: float | None
+    carbon_g_per_kwh: float | None
+
+
+class EnergyDocument(_Part):
+    sources: list[SourceDocument]
+    carbon_g_per_kwh: float | None
+    """Of the mix."""
+    price_usd_per_kwh: float | None
+    carbon_by_hour_g_per_kwh: list[float]
+    """Of the grid, average of each hour of the day; empty where no hourly file is given."""
+
+
+def kilowatts(power: Power | None) -> float | None:
+    """Power in kW, or None."""
+    return None if power is None else round(power.to("kW"), 3)
+
+
+def _kw(power: Power) -> float:
+    return round(power.to("kW"), 3)
+
+
+def power_document(hall: FacilityPlan) -> PowerDocument | None:
+    """Power of a hall in publishable form."""
+    plan = hall.power
+    if plan is None:
+        return None
+    return PowerDocument(
+        redundancy=plan.feeds.scheme,
+        feeds=plan.feeds.count,
+        feed_kw=_kw(plan.feeds.share),
+        feed_after_loss_kw=kilowatts(plan.feeds.after_loss),
+        feed_capacity_kw=kilowatts(plan.feeds.capacity),
+        distribution_loss_kw=_kw(plan.distribution_loss),
+        ups_loss_kw=_kw(plan.ups_loss),
+        meter_kw=_kw(plan.meter),
+        swing_kw=kilowatts(plan.swing),
+    )
+
+
+def cooling_document(hall: FacilityPlan) -> CoolingDocument | None:
+    """Cooling of a hall in publishable form."""
+    plan = hall.heat
+    if plan is None:
+        return None
+    loop = plan.loop
+    return CoolingDocument(
+        liquid_kw=_kw(plan.heat.liquid),
+        door_kw=_kw(plan.heat.door),
+        air_kw=_kw(plan.heat.air),
+        assumed=list(plan.assumed),
+        airflow_cfm=round(plan.airflow.to("CFM"), 1) if plan.airflow is not None else None,
+        flow_l_min=round(loop.flow.to("L/min"), 1) if loop and loop.flow is not None else None,
+        supply_c=loop.supply.to("°C") if loop and loop.supply is not None else None,
+        return_c=round(loop.returned.to("°C"), 3) if loop and loop.returned is not None else None,
+        building_supply_c=round(loop.building.to("°C"), 3) if loop and loop.building is not None else None,
+        cdu=loop.cdu.name if loop and loop.cdu else None,
+        cdus=loop.units if loop else 0,
+        zones=len(loop.zones) if loop else 0,
+        outdoor_limit_c=round(plan.outdoor_limit.to("°C"), 3) if plan.outdoor_limit is not None else None,
+        free_hours=plan.free_hours,
+        weather_hours=plan.hours,
+        pue=round(plan.pue, 4) if plan.pue is not None else None,
+        pue_is=plan.pue_is,
+        missing=list(plan.overhead.missing),
+        wue_l_per_kwh=round(plan.wue, 4) if plan.wue is not None else None,
+        cue_kg_per_kwh=round(plan.cue, 6) if plan.cue is not None else None,
+    )
+
+
+def energy_document(hall: FacilityPlan) -> EnergyDocument | None:
+    """Energy of a hall in publishable form."""
+    plan = hall.energy
+    if plan is None:
+        return None
+    return EnergyDocument(
+        sources=[
+            SourceDocument(
+                name=item.name,
+                kind=item.kind,
+                share=round(item.share, 6),
+                average_kw=_kw(item.average),
+                limit_kw=kilowatts(item.limit),
+                carbon_g_per_kwh=round(item.carbon.to("gCO2e/kWh"), 3) if item.carbon is not None else None,
+            )
+            for item in plan.sources
+        ],
+        carbon_g_per_kwh=round(plan.carbon.to("gCO2e/kWh"), 3) if plan.carbon is not None else None,
+        price_usd_per_kwh=round(plan.price.to("USD/kWh"), 6) if plan.price is not None else None,
+        carbon_by_hour_g_per_kwh=[round(value, 3) for value in plan.carbon_by_hour],
+    )

@@ -1,0 +1,203 @@
+"""The networks of the published plan: subnets, names, addresses and AS numbers, all of them runs.
+
+What a number here changes to is a renumbering of things that run; ``diff`` says so.
+"""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from ..build.kubernetes.networks import cluster_networks
+from ..model.network import PoolLinks, ServerLinks, Subnet, SwitchRun, Underlay
+from ..model.plan import Plan
+
+__all__ = ["NetworksDocument", "networks_document"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class SubnetDocument(_Part):
+    name: str
+    role: str
+    """service, in-band, storage, bmc, switch, loopback, rail."""
+    cidr: str
+    gateway: str | None
+    """Null where there is none, or one a link."""
+    used: int
+    """Addresses taken."""
+
+
+class RunDocument(_Part):
+    name: str
+    """Pool of the nodes, group of the servers or machines; ``pdu``."""
+    hosts: str
+    addresses: str
+    """In the order of the hosts."""
+
+
+class LoopbackDocument(_Part):
+    addresses: str
+
+
+class SwitchRunDocument(_Part):
+    name: str
+    """``<fabric>/<tier>``."""
+    hosts: str
+    """Host names of the switches in the order of the wiring."""
+    system: str | None
+    """Operating system; null on InfiniBand, and where none is known."""
+    addresses: str
+    """Of the management ports. Those of a plane are every so many, starting with its number."""
+    loopbacks: LoopbackDocument | None
+    as_first: int | None
+    """AS number of the first; null where nothing is routed."""
+    as_step: int | None
+    """From one to the next: planes take turns."""
+
+
+class RailRunDocument(_Part):
+    name: str
+    """The subnet."""
+    addresses: str | None
+    """Of the nodes, in their order; null where links are routed."""
+    first: str | None
+    """Where links are routed, of the first node's first port there: an address follows from the leaf and the port
+    that the cable ends at."""
+
+
+class PoolLinksDocument(_Part):
+    name: str
+    """``<fabric>/<pool>``."""
+    rails: list[RailRunDocument]
+
+
+class ServerLinksDocument(_Part):
+    name: str
+    """``<fabric>/<group of storage servers, or service>``."""
+    hosts: str
+    ports: int
+    """Of one machine."""
+    cidrs: list[str]
+    """Addresses of their ports: one block a plane where links are routed, else one a rail."""
+    first: str
+    """Address of the first machine's first port, in the first of those blocks."""
+    step: int
+    """Addresses from one machine to the next: 2 where links are routed."""
+    per_port: int
+    """Addresses from one port of a machine to the next in a block."""
+
+
+class MachinesDocument(_Part):
+    name: str
+    hosts: str
+    addresses: str | None
+    """On the ordinary network, in the order of the hosts; null where they do not hang on it."""
+
+
+class UnderlayDocument(_Part):
+    name: str
+    """The fabric."""
+    cidr: str
+    """All addresses of links of nodes."""
+    per_leaf: int
+    """Addresses of the prefix of one leaf: two for each port."""
+    as_range: str
+
+
+class KubernetesRangesDocument(_Part):
+    pods: str | None
+    """Addresses of pods; null where no block of the size is free."""
+    services: str | None
+    """Addresses of services; null where no block of the size is free."""
+    endpoint: str
+    """Where the control plane answers."""
+
+
+class NetworksDocument(_Part):
+    """Everything with a name and an address beside the nodes themselves."""
+
+    subnets: list[SubnetDocument]
+    bmcs: list[RunDocument]
+    switches: list[SwitchRunDocument]
+    underlays: list[UnderlayDocument]
+    nodes: list[PoolLinksDocument] = []
+    """Ports of the pools' nodes on fabrics whose ports have addresses."""
+    servers: list[ServerLinksDocument]
+    machines: list[MachinesDocument] = []
+    """Service machines: management servers, subnet managers."""
+    kubernetes: KubernetesRangesDocument | None = None
+    """Null under another scheduler."""
+
+
+def networks_document(plan: Plan) -> NetworksDocument | None:
+    """The publishable form; None on a cloud."""
+    networks = plan.networks
+    if networks is None:
+        return None
+    return NetworksDocument(
+        subnets=[_subnet(item) for item in networks.subnets],
+        bmcs=[RunDocument(name=item.of, hosts=str(item.names), addresses=str(item.addresses))
+              for item in networks.bmcs],
+        switches=[_switches(run) for run in networks.switches],
+        underlays=[_underlay(item) for item in networks.underlays],
+        nodes=[_nodes(item) for item in networks.nodes],
+        servers=[_servers(item) for item in networks.servers],
+        machines=[MachinesDocument(name=item.name, hosts=str(item.hosts),
+                                   addresses=str(item.addresses) if item.addresses else None)
+                  for item in networks.machines],
+        kubernetes=_kubernetes(plan) if plan.scheduler.kind == "kubernetes" else None,
+    )  # fmt: skip
+
+
+def _kubernetes(plan: Plan) -> KubernetesRangesDocument:
+    ranges = cluster_networks(plan)
+    return KubernetesRangesDocument(
+        pods=str(ranges.pods) if ranges.pods else None, services=str(ranges.services) if ranges.services else None,
+        endpoint=ranges.endpoint,
+    )  # fmt: skip
+
+
+def _subnet(item: Subnet) -> SubnetDocument:
+    return SubnetDocument(
+        name=item.name, role=item.role, cidr=str(item.block), gateway=item.gateway, used=item.hosts
+    )  # fmt: skip
+
+
+def _switches(run: SwitchRun) -> SwitchRunDocument:
+    routed = run.asn != (0, 0)
+    return SwitchRunDocument(
+        name=f"{run.fabric}/{run.tier.name}",
+        hosts=str(run.hosts),
+        system=run.system.name if run.system else None,
+        addresses=str(run.management),
+        loopbacks=LoopbackDocument(addresses=str(run.loopbacks)) if run.loopbacks else None,
+        as_first=run.asn[0] if routed else None,
+        as_step=run.asn[1] if routed else None,
+    )
+
+
+def _nodes(item: PoolLinks) -> PoolLinksDocument:
+    runs = [str(run) for run in item.runs]
+    return PoolLinksDocument(
+        name=f"{item.fabric}/{item.pool}",
+        rails=[RailRunDocument(name=subnet.name, addresses=runs[number] if runs else None,
+                               first=None if runs else item.first_address(number))
+               for number, subnet in enumerate(item.subnets)],
+    )  # fmt: skip
+
+
+def _servers(item: ServerLinks) -> ServerLinksDocument:
+    step = 2 if item.routed else 1
+    return ServerLinksDocument(
+        name=f"{item.fabric}/{item.name}", hosts=str(item.hosts), ports=item.ports,
+        cidrs=[str(block) for block in item.blocks], first=item.address(0, 0), step=step, per_port=step * item.room,
+    )  # fmt: skip
+
+
+def _underlay(item: Underlay) -> UnderlayDocument:
+    first, last = item.asn
+    return UnderlayDocument(
+        name=item.fabric, cidr=str(item.block), per_leaf=item.rails.slot, as_range=f"{first}-{last}"
+    )

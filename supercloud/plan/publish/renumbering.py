@@ -1,0 +1,123 @@
+"""What is called or addressed otherwise after a change though it stays, where the plan has it as arithmetic only.
+
+The published plan has runs and rules. Of these the differences here cannot be read: which node of a routed fabric hangs
+on another port, which switch is counted otherwise, which rack has another place in the hall.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from ..model.network import PoolLinks, Rails, SwitchRun
+from ..model.plan import Plan
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Ints: TypeAlias = NDArray[np.int64]
+
+__all__ = ["Renumbered", "compute_moved_places", "compute_renumbered"]
+
+
+class Renumbered(NamedTuple):
+    """Equal things that both plans have, and how many of them have another name, address or place in the new one."""
+
+    path: str
+    things: int
+    moved: int
+
+
+def compute_renumbered(old: Plan, new: Plan) -> Iterator[Renumbered]:
+    """Routed links of nodes with another address, and switches with another name, AS number or address.
+
+    A switch is the same where it has the same place in its plane; nodes are the same by their names.
+    """
+    if old.networks is None or new.networks is None:
+        return
+    after = {(item.fabric, item.pool): item for item in new.networks.nodes}
+    for item in old.networks.nodes:
+        other = after.get((item.fabric, item.pool))
+        if other:
+            yield from _links(item, other)
+    runs = {(run.fabric, run.tier.name): run for run in new.networks.switches}
+    for run in old.networks.switches:
+        if (run.fabric, run.tier.name) in runs:
+            yield from _switches(run, runs[run.fabric, run.tier.name])
+
+
+def compute_moved_places(old: Plan, new: Plan) -> Iterator[Renumbered]:
+    """What stands in another rack, or at another height: nodes pool by pool, switches tier by tier, and all others."""
+    before, after = _places(old), _places(new)
+    things: Counter[str] = Counter()
+    moved: Counter[str] = Counter()
+    for (of, number), place in before.items():
+        other = after.get((of, number))
+        if other:
+            things[of] += 1
+            moved[of] += place != other
+    yield from (Renumbered(f"facility.places[{of}]", things[of], count) for of, count in moved.items() if count)
+
+
+def _links(one: PoolLinks, two: PoolLinks) -> Iterator[Renumbered]:
+    if one.rails is None or two.rails is None or one.rails == two.rails and one.first == two.first:
+        return
+    hosts, others = one.rails.hosts, two.rails.hosts
+    same = (one.hosts.prefix, one.hosts.first, one.hosts.width) == (two.hosts.prefix, two.hosts.first, two.hosts.width)
+    if not same or (hosts.nics, hosts.planes) != (others.nics, others.planes):
+        return
+    if _firsts(one) != _firsts(two) and _firsts(one).keys() == _firsts(two).keys():
+        return  # the published plan says it
+    nodes = min(len(one.hosts), len(two.hosts))
+    before, after = _addresses(one, one.rails, nodes), _addresses(two, two.rails, nodes)
+    moved = int((before != after).sum())
+    if moved:
+        yield Renumbered(f"networks.nodes[{one.fabric}/{one.pool}].addresses", before.size, moved)
+
+
+def _firsts(links: PoolLinks) -> dict[str, str]:
+    return {item.name: links.first_address(number) for number, item in enumerate(links.subnets)}
+
+
+def _addresses(links: PoolLinks, rails: Rails, nodes: int) -> Ints:
+    """The address of each port of a pool's first nodes, as a number."""
+    import numpy as np
+
+    hosts = rails.hosts
+    grid: tuple[Any, ...] = np.ix_(*(np.arange(count) for count in (nodes, hosts.nics, hosts.planes)))
+    _, _, leaf, port, _ = hosts.ends(hosts.number(links.first + grid[0], grid[1], grid[2]))
+    plane, side, number = rails.leaf_place(leaf)
+    bases = np.array([int(block.network_address) for block in rails.blocks])
+    return np.asarray(bases[plane * hosts.sides + side] + number * rails.slot + 2 * port)
+
+
+def _switches(one: SwitchRun, two: SwitchRun) -> Iterator[Renumbered]:
+    """Switches by their place. Where a run begins elsewhere the published plan says it."""
+    if one.planes != two.planes:
+        return
+    index = {two.place(number): number for number in range(two.tier.count)}
+    both = [(number, index[place]) for number in range(one.tier.count) if (place := one.place(number)) in index]
+    values: dict[str, Callable[[SwitchRun, int], object]] = {"names": SwitchRun.name}
+    if one.management.block == two.management.block:
+        values["management_addresses"] = SwitchRun.management_address
+    if one.loopbacks and two.loopbacks and one.loopbacks.block == two.loopbacks.block:
+        values["loopback_addresses"] = SwitchRun.loopback
+    if one.asn == two.asn:
+        values["as_numbers"] = SwitchRun.as_number
+    for what, value in values.items():
+        moved = sum(value(one, a) != value(two, b) for a, b in both)
+        if moved:
+            yield Renumbered(f"networks.switches[{one.fabric}/{one.tier.name}].{what}", len(both), moved)
+
+
+def _places(plan: Plan) -> dict[tuple[str, int], tuple[str, int]]:
+    """(Pool, tier or kind, number) -> rack, and its unit there."""
+    return {
+        (item.of if item.what in ("node", "switch", "server") else item.what, item.first + number):
+        (rack.name, item.unit + number * item.height)
+        for rack in (plan.layout.racks if plan.layout else ())
+        for item in rack.items
+        for number in range(item.count)
+    }  # fmt: skip
